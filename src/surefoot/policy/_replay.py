@@ -1,0 +1,281 @@
+"""The law of this file: only the app says what may be sent again, and each grant names who said so.
+
+Permission and the effect of an attempt are two facts and never one: a grant under an assumption
+leaves the effect unknown (R4, R5, R68). A tool that makes changes is never repeated of our own
+accord, unless the app declared that its server deduplicates by a key that this call carries (R13).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Final, Literal, get_args
+
+__all__ = [
+    "Call",
+    "Cause",
+    "Permission",
+    "Replay",
+    "ReplayPolicy",
+    "RepeatOn",
+    "ToolRule",
+    "idempotency_value",
+    "permit",
+]
+
+RepeatOn = Literal["throttle", "network"]
+ReplayPolicy = Literal["assume-refused", "app-authorized"]
+Cause = Literal["throttle", "session-busy", "network", "reconnect", "auth", "redirect"]
+"""Why a request would be sent again: two refusals, two failures, and two moves of HTTP itself."""
+
+_CAUSES: Final[frozenset[str]] = frozenset(get_args(RepeatOn))
+_POLICIES: Final[tuple[ReplayPolicy, ...]] = get_args(ReplayPolicy)
+_KEY_ROOTS: Final = ("arguments.", "_meta.")
+
+_READS: Final = frozenset(
+    {
+        "completion/complete",
+        "initialize",
+        "ping",
+        "prompts/get",
+        "resources/read",
+        "server/discover",
+    }
+)
+"""Methods that the MCP specification defines as reads; with every ``*/list`` (D2, D36)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolRule:
+    """What the app declares about one tool of one server.
+
+    Raises:
+        TypeError: an option has the wrong type.
+        ValueError: ``repeat_on`` or ``idempotency_key`` says something that has no meaning.
+    """
+
+    makes_changes: bool = False
+    """The tool changes something: never repeated, unless the call carries its idempotency key."""
+
+    idempotency_key: str | None = None
+    """Where a call carries the key by which the server deduplicates: ``arguments.a.b`` or
+    ``_meta.name`` (D9). The guard lifts only if this call carries a non-empty scalar there."""
+
+    repeat_on: AbstractSet[RepeatOn] = frozenset()
+    """After what the app allows a repeat: ``"throttle"`` (a 429), ``"network"`` (no answer)."""
+
+    def __post_init__(self) -> None:
+        """Check each option by its name."""
+        if not isinstance(self.makes_changes, bool):
+            msg = "makes_changes: must be True or False"
+            raise TypeError(msg)
+        if isinstance(self.repeat_on, str) or not isinstance(self.repeat_on, AbstractSet):
+            msg = 'repeat_on: must be a set of "throttle" and "network", for example {"throttle"}'
+            raise TypeError(msg)
+        if not self.repeat_on <= _CAUSES:
+            msg = 'repeat_on: knows only "throttle" and "network"'
+            raise ValueError(msg)
+        object.__setattr__(self, "repeat_on", frozenset(self.repeat_on))
+        if self.idempotency_key is not None:
+            _check_key(self.idempotency_key)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replay:
+    """What may be sent again to one server (R7 to R9).
+
+    Under ``assume-refused`` a 429 is repeated for every tool that is not declared otherwise, on the
+    recorded assumption that it was refused before it ran. ``app-authorized`` drops that assumption:
+    a 429 is repeated only for a tool that the app declared repeatable on it.
+
+    Raises:
+        TypeError: an option has the wrong type.
+        ValueError: an unknown policy, or a declaration that contradicts itself (D29); it names the tool.
+    """
+
+    policy: ReplayPolicy = "assume-refused"
+    """``assume-refused`` or ``app-authorized``."""
+
+    tools: Mapping[str, ToolRule] = field(default_factory=dict[str, ToolRule])
+    """Tool name to its rule; a tool that is not here is undeclared."""
+
+    trust_hints: bool = False
+    """Believe the server's ``readOnlyHint`` and ``idempotentHint``, and record that (D30)."""
+
+    def __post_init__(self) -> None:
+        """Check the policy and each declaration, and freeze a copy."""
+        if self.policy not in _POLICIES:
+            kind = ValueError if isinstance(self.policy, str) else TypeError
+            msg = 'policy: must be "assume-refused" or "app-authorized"'
+            raise kind(msg)
+        if not isinstance(self.tools, Mapping):
+            msg = "tools: must map tool names to ToolRule objects"
+            raise TypeError(msg)
+        for name, rule in self.tools.items():
+            if not isinstance(name, str) or not isinstance(rule, ToolRule):
+                msg = "tools: must map tool names to ToolRule objects"
+                raise TypeError(msg)
+            if rule.makes_changes and rule.repeat_on and rule.idempotency_key is None:
+                msg = (
+                    f"tools[{name!r}]: makes_changes and repeat_on contradict each other; "
+                    "declare the idempotency_key by which the server deduplicates, or drop one"
+                )
+                raise ValueError(msg)
+        if not isinstance(self.trust_hints, bool):
+            msg = "trust_hints: must be True or False"
+            raise TypeError(msg)
+        object.__setattr__(self, "tools", MappingProxyType(dict(self.tools)))
+
+    @property
+    def needs_series(self) -> bool:
+        """Whether the declaration needs a series even with the throttle rule off (R80)."""
+        return self.policy == "app-authorized" or any(
+            "network" in rule.repeat_on for rule in self.tools.values()
+        )
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickle by the declarations; the read-only view itself does not pickle."""
+        return _rebuild_replay, (self.policy, dict(self.tools), self.trust_hints)
+
+
+def _rebuild_replay(policy: ReplayPolicy, tools: dict[str, ToolRule], hints: bool) -> Replay:  # noqa: FBT001 - pickle passes positions
+    """Build an unpickled declaration through its own checks."""
+    return Replay(policy=policy, tools=tools, trust_hints=hints)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """What a series must know of the request: facts that were read once, before the first attempt."""
+
+    method: str | None
+    """The JSON-RPC method; ``None`` for a bodiless GET or DELETE."""
+
+    tool: str | None = None
+    """The tool's name, where the request is a readable ``tools/call``."""
+
+    is_tool_call: bool = False
+    """A ``tools/call``, or a body that cannot be read as one message and so may be one (D1)."""
+
+    key_carried: bool = False
+    """This call carries a value where the tool's declaration says that its key is (D9)."""
+
+    resendable: bool = True
+    """The body is whole in memory and can be sent again byte for byte (D10)."""
+
+    hinted: bool = False
+    """The server's own hints call this tool repeatable (D30)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Permission:
+    """Who granted a repeat, and what that grant assumes (D32)."""
+
+    by: Literal["app", "policy", "adapter", "protocol", "hint", "proof"]
+    """Who said that the request may be sent again."""
+
+    assumes: Literal["refused-before-execution", "auth-rejected-before-execution"] | None = None
+    """What is believed and not known, or ``None``."""
+
+
+_UNDECLARED: Final = ToolRule()
+
+
+def permit(
+    call: Call,
+    replay: Replay,
+    cause: Cause,
+    *,
+    assumes: Literal["refused-before-execution"] | None = None,
+) -> Permission | None:
+    """Answer the ONE question before a repeat: may this request be sent again? (R6)
+
+    Args:
+        call: What is known of the request.
+        replay: The app's declaration.
+        cause: Why it would be sent again.
+        assumes: The assumption of the adapter whose rule recognised the refusal (R67).
+
+    Returns:
+        The grant, or ``None``. The decision table of D1 to D4 and D17, row by row, is its test.
+    """
+    if cause == "reconnect":
+        return Permission(by="proof")
+    if cause == "redirect":
+        return Permission(by="protocol")
+    if not call.is_tool_call:
+        return _permit_other(call, cause, assumes)
+    rule = replay.tools.get(call.tool, _UNDECLARED) if call.tool is not None else _UNDECLARED
+    if cause == "auth":
+        if rule.makes_changes and not (rule.repeat_on and call.key_carried):
+            return None
+        return Permission(by="policy", assumes="auth-rejected-before-execution")
+    if rule.makes_changes and not call.key_carried:
+        return None
+    if cause == "session-busy":
+        return Permission(by="adapter", assumes=assumes) if assumes is not None else None
+    if cause in rule.repeat_on:
+        return Permission(by="app")
+    if replay.trust_hints and call.hinted and rule is _UNDECLARED:
+        return Permission(by="hint")
+    if cause == "throttle" and replay.policy == "assume-refused":
+        by: Literal["adapter", "policy"] = "policy" if assumes is None else "adapter"
+        return Permission(by=by, assumes="refused-before-execution")
+    return None
+
+
+def _permit_other(
+    call: Call, cause: Cause, assumes: Literal["refused-before-execution"] | None
+) -> Permission | None:
+    """Everything that is no tool call is the protocol's to repeat (D1, D2, D36)."""
+    match cause:
+        case "auth":
+            return Permission(by="protocol", assumes="auth-rejected-before-execution")
+        case "throttle":
+            return Permission(by="protocol", assumes="refused-before-execution")
+        case "network":
+            method = call.method
+            reads = method is not None and (method in _READS or method.endswith("/list"))
+            return Permission(by="protocol") if reads else None
+        case _:
+            return Permission(by="protocol", assumes=assumes)
+
+
+def idempotency_value(
+    path: str, arguments: object, meta: object
+) -> str | int | float | bool | None:
+    """The scalar that a call carries where ``path`` points, or ``None`` (D9).
+
+    An empty string, a container and an absent value are all ``None``: they deduplicate nothing.
+    """
+    root, _, rest = path.partition(".")
+    if root == "_meta":
+        # A _meta key may hold dots of its own (com.example/key), so the rest is one name.
+        value: object = _member(meta, rest)
+    else:
+        value = arguments
+        for name in rest.split("."):
+            value = _member(value, name)
+    if isinstance(value, (str, int, float)) and value != "":
+        return value
+    return None
+
+
+def _member(value: object, name: str) -> object:
+    """One member of a JSON object, or ``None``."""
+    if not isinstance(value, Mapping):
+        return None
+    members: Mapping[object, object] = value  # pyright: ignore[reportUnknownVariableType]
+    return members.get(name)
+
+
+def _check_key(path: object) -> None:
+    """Hold an idempotency key's path to its two forms."""
+    if not isinstance(path, str):
+        msg = "idempotency_key: must be a path such as arguments.request_id or _meta.name"
+        raise TypeError(msg)
+    rest = next((path[len(root) :] for root in _KEY_ROOTS if path.startswith(root)), "")
+    if not rest or (path.startswith("arguments.") and not all(rest.split("."))):
+        msg = "idempotency_key: must be a path such as arguments.request_id or _meta.name"
+        raise ValueError(msg)
