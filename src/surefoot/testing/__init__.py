@@ -1,0 +1,59 @@
+"""Doubles to test an agent with: a gateway that fails as told, a clock, a transport and a sink.
+
+`FaultyGateway` is an MCP endpoint on loopback; the steps (`Throttle`, `Reset`, `BadJson`, ...) say how
+it answers. `FakeClock`, `ScriptedTransport` and `RecordingSink` stand in for time, the network and
+the evidence.
+"""
+
+from surefoot.testing._answers import (
+    Answer,
+    IsError,
+    Redirect,
+    RpcError,
+    SessionLost,
+    Slow,
+    Status,
+    Throttle,
+)
+from surefoot.testing._bodies import BadJson, GzipBomb, TruncatedGzip
+from surefoot.testing._breaks import CutJson, Raw, Reset, Trickle, WrongLength
+from surefoot.testing._exchange import Exchange
+from surefoot.testing._gateway import Connections, FaultyGateway
+from surefoot.testing._journal import Entry
+from surefoot.testing._limits import ExpiringTokens, TokenBucket, TokenMint
+from surefoot.testing._steps import Step
+from surefoot.testing._streams import EndlessComments, EndlessStream, HeldStream, Sse, SseCut
+from surefoot.testing._tools import Tool
+
+__all__ = [
+    "Answer",
+    "BadJson",
+    "Connections",
+    "CutJson",
+    "EndlessComments",
+    "EndlessStream",
+    "Entry",
+    "Exchange",
+    "ExpiringTokens",
+    "FaultyGateway",
+    "GzipBomb",
+    "HeldStream",
+    "IsError",
+    "Raw",
+    "Redirect",
+    "Reset",
+    "RpcError",
+    "SessionLost",
+    "Slow",
+    "Sse",
+    "SseCut",
+    "Status",
+    "Step",
+    "Throttle",
+    "TokenBucket",
+    "TokenMint",
+    "Tool",
+    "Trickle",
+    "TruncatedGzip",
+    "WrongLength",
+]
