@@ -1,0 +1,128 @@
+"""The law of this file: what is not exactly one JSON-RPC message is not read as one.
+
+A batch is refused (R97). Member names are compared as they are written, and a name that differs
+from a known one only in case is refused, because another reader might take it for that member.
+There is exactly one of ``result`` and ``error``; ``result: null`` beside an error object is an
+error (D19), as AWS writes it. Ids are compared by type and value: 1 is not True, "1" or 1.0 (D18).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final, Literal, TypeAlias, cast
+
+__all__ = ["Message", "MessageKind", "RequestId", "as_request_id", "read_message", "same_id"]
+
+RequestId: TypeAlias = int | str
+"""What MCP allows as the id of a request; never a ``bool``, a float or null."""
+
+MessageKind = Literal["request", "notification", "response", "error"]
+"""The four things that one message can be."""
+
+_MEMBERS: Final = frozenset({"jsonrpc", "id", "method", "params", "result", "error"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Message:
+    """One JSON-RPC message, read. Members that JSON-RPC does not know are gone from it."""
+
+    kind: MessageKind
+    """Which of the four it is."""
+
+    id: RequestId | None
+    """Its id; ``None`` on a notification, and on an error that could not name its request."""
+
+    value: dict[str, Any]
+    """The message itself, with the members that JSON-RPC knows and no other."""
+
+    def __repr__(self) -> str:
+        """Show the kind alone: the value is what a server or a user wrote."""
+        return f"Message(kind={self.kind!r})"
+
+
+def as_request_id(value: object) -> RequestId | None:
+    """Return the value if it may be the id of a request, else ``None``."""
+    return value if type(value) is int or type(value) is str else None
+
+
+def same_id(one: object, other: object) -> bool:
+    """Tell whether two ids are the same by type and value (D18)."""
+    return type(one) is type(other) and one == other
+
+
+def read_message(value: object, *, lenient: bool = False) -> Message | str:
+    """Read a parsed JSON value as one message, or return the word for the rule that it breaks.
+
+    ``lenient`` also takes ``error: null`` beside a result for a result; that is not ambiguous, and
+    servers that grew up with JSON-RPC 1.0 write it.
+    """
+    if isinstance(value, list):
+        return "batch"
+    if not isinstance(value, dict):
+        return "not-an-object"
+    message = cast("dict[str, Any]", value)
+    if message.get("jsonrpc") != "2.0":
+        return "not-jsonrpc"
+    if not message.keys() <= _MEMBERS:
+        if any(name.lower() in _MEMBERS for name in message.keys() - _MEMBERS):
+            return "member-case"
+        message = {name: member for name, member in message.items() if name in _MEMBERS}
+    if "method" in message:
+        return _read_call(message)
+    return _read_answer(message, lenient=lenient)
+
+
+def _read_call(message: dict[str, Any]) -> Message | str:
+    """Read a request or a notification."""
+    if "result" in message or "error" in message:
+        return "answer-and-call"
+    if type(message["method"]) is not str:
+        return "bad-method"
+    if not isinstance(message.get("params", {}), dict):
+        return "bad-params"
+    if "id" not in message:
+        return Message(kind="notification", id=None, value=message)
+    request_id = as_request_id(message["id"])
+    if request_id is None:
+        return "bad-id"
+    return Message(kind="request", id=request_id, value=message)
+
+
+def _read_answer(message: dict[str, Any], *, lenient: bool) -> Message | str:
+    """Read a response or an error."""
+    if "params" in message:
+        message = {name: member for name, member in message.items() if name != "params"}
+    error: object = message.get("error")
+    if "error" in message and "result" in message:
+        if error is not None and message["result"] is None:
+            message = {name: member for name, member in message.items() if name != "result"}
+        elif lenient and error is None:
+            message = {name: member for name, member in message.items() if name != "error"}
+        else:
+            return "result-and-error"
+    request_id = as_request_id(message.get("id"))
+    if "error" in message:
+        if request_id is None and message.get("id") is not None:
+            return "bad-id"
+        return _read_error(message, request_id)
+    if "result" not in message:
+        return "neither-result-nor-error"
+    if request_id is None:
+        return "bad-id"
+    if not isinstance(message["result"], dict):
+        return "bad-result"
+    return Message(kind="response", id=request_id, value=message)
+
+
+def _read_error(message: dict[str, Any], request_id: RequestId | None) -> Message | str:
+    """Hold an error object to its shape: an integer code, a text, and data that may be anything."""
+    error = message["error"]
+    if not isinstance(error, dict):
+        return "bad-error"
+    members = cast("dict[str, Any]", error)
+    if type(members.get("code")) is not int or type(members.get("message")) is not str:
+        return "bad-error"
+    kept = {name: members[name] for name in ("code", "message", "data") if name in members}
+    if len(kept) != len(members) or "id" not in message:
+        message = {"jsonrpc": "2.0", "id": request_id, "error": kept}
+    return Message(kind="error", id=request_id, value=message)

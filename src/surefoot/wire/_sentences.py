@@ -1,0 +1,230 @@
+"""The law of this file: every way a call can be given up on has one sentence, and all are here.
+
+A language model reads these. Each says what happened, whether the call may have run, and what to do
+now, in that order and in plain words. None invites a blind repeat; a wait that the server stated is
+in the text (B5). A sentence is made of numbers and fixed words alone: no text of a server, no URL,
+no name and no secret can get into one, so that it may be shown, logged and kept.
+
+What a sentence says about having run is what ``MAY_HAVE_RUN`` says, and a test holds them together.
+"""
+
+from __future__ import annotations
+
+from math import ceil
+from types import MappingProxyType
+from typing import Final, Literal, get_args
+
+__all__ = ["MAY_HAVE_RUN", "OUTCOMES", "Outcome", "sentence"]
+
+Outcome = Literal[
+    "rate-limited",
+    "session-busy",
+    "not-sent",
+    "not-sent-in-time",
+    "credentials-failed",
+    "consent-needed",
+    "unauthorized",
+    "forbidden",
+    "not-found",
+    "session-lost",
+    "rejected",
+    "redirected",
+    "server-failure",
+    "server-error",
+    "no-answer",
+    "cut-stream",
+    "deadline",
+    "unreadable",
+    "too-large",
+    "in-flight",
+    "fenced",
+    "fence-full",
+]
+"""Every outcome that a sentence exists for; ``kind`` in ``_meta["surefoot/outcome"]``."""
+
+OUTCOMES: Final[tuple[Outcome, ...]] = get_args(Outcome)
+
+_NOT_SENT: Final = "This {it} was not sent, so it did not run"
+_FIND_OUT: Final = (
+    "It may have run{often}. Do not send it again: it could be done twice. First find out, in a "
+    "way that only reads, whether it took effect; if you cannot, say that the outcome is unknown."
+)
+_REFUSED: Final = "The server refused this {it}{status}"
+
+# {it}: call or request. {status}: nothing or " (HTTP 503)". {tries}, {often}: nothing, or how often
+# it was sent. {wait}: how long to wait. Nothing else is ever put in.
+_TABLE: Final[MappingProxyType[Outcome, str]] = MappingProxyType(
+    {
+        "rate-limited": (
+            "The server is limiting how often it may be asked and refused this "
+            "{it}{status}{tries}. It most likely did not run, but the server does not promise "
+            "that. {wait}"
+        ),
+        "session-busy": (
+            "The server was still busy starting or stopping this session and refused this "
+            "{it}{status}{tries}. It most likely did not run, but the server does not promise "
+            "that. {wait}"
+        ),
+        "not-sent": (
+            _NOT_SENT
+            + ": the server could not be reached{tries}. Trying again at once will not help. "
+            "Go on without it, or say that the server cannot be reached."
+        ),
+        "not-sent-in-time": (
+            _NOT_SENT
+            + ": the time allowed for it ran out first. Go on without it, or say that it was "
+            "not done."
+        ),
+        "credentials-failed": (
+            _NOT_SENT
+            + ": no valid credential could be had for the server. Trying again will not help. "
+            "Say that access to this server has to be repaired."
+        ),
+        "consent-needed": (
+            _NOT_SENT
+            + ": a person has to allow access to this service first. Trying again before that "
+            "will not help. Say that access has to be allowed, and wait until it is."
+        ),
+        "unauthorized": (
+            _REFUSED
+            + ": it did not accept the credential. Such a refusal comes before anything runs. "
+            "Trying again will not help. Say that access to this server has to be renewed."
+        ),
+        "forbidden": (
+            _REFUSED
+            + ": access is not permitted. Such a refusal comes before anything runs. Trying "
+            "again will not help. Use something that is permitted, or say that permission is "
+            "missing."
+        ),
+        "not-found": (
+            _REFUSED
+            + ": it does not know what was asked for. Such a refusal comes before anything "
+            "runs. Trying the same again will not help. Check the name, or say that it is "
+            "missing."
+        ),
+        "session-lost": (
+            _REFUSED
+            + ": it no longer knows this session. Such a refusal comes before anything runs. "
+            "Trying again in this session will not help. Say that the connection has to be "
+            "opened anew."
+        ),
+        "rejected": (
+            _REFUSED + ": it does not accept it in this form. Such a refusal comes before anything "
+            "runs. Trying the same again will not help. Change what is asked for, or say that "
+            "the server rejects it."
+        ),
+        "redirected": (
+            "The server pointed to another address{status}, which is not followed. Such an "
+            "answer comes before anything runs. Trying again will not help. Say that the "
+            "address of this server has to be corrected."
+        ),
+        "server-failure": ("The server failed while it handled this {it}{status}. " + _FIND_OUT),
+        "server-error": (
+            "The server reported an error for this {it}{status}; its own words are not shown, "
+            "because they are not known to be safe. " + _FIND_OUT
+        ),
+        "no-answer": ("No answer to this {it} came back{status}. " + _FIND_OUT),
+        "cut-stream": (
+            "The connection was cut while the answer to this {it} was under way. " + _FIND_OUT
+        ),
+        "deadline": ("The time allowed for this {it} ran out before an answer came. " + _FIND_OUT),
+        "unreadable": (
+            "The server answered this {it}{status}, but the answer cannot be read in exactly "
+            "one way, so it is not shown. " + _FIND_OUT
+        ),
+        "too-large": (
+            "The server answered this {it}{status}, but the answer is larger than what is "
+            "allowed, so it is not shown. It may have run{often}. Do not send the same again: "
+            "the answer would be as large, and the work could be done twice. If it only reads, "
+            "ask for less at a time; otherwise find out first, in a way that only reads, "
+            "whether it took effect."
+        ),
+        "in-flight": (
+            _NOT_SENT
+            + ": an identical call is still under way. Do not send it again. Wait for the "
+            "answer of that call."
+        ),
+        "fenced": (
+            _NOT_SENT
+            + ". An identical call was made earlier, and that one may have run. Do not send it "
+            "again. First find out, in a way that only reads, whether the earlier one took "
+            "effect; if you cannot, say that the outcome is unknown."
+        ),
+        "fence-full": (
+            _NOT_SENT + ": too many earlier calls have an unknown outcome, and another that makes "
+            "changes is not allowed until they are settled. Trying again will not help. Say "
+            "that they have to be settled first."
+        ),
+    }
+)
+
+MAY_HAVE_RUN: Final[frozenset[Outcome]] = frozenset(
+    {
+        "rate-limited",
+        "session-busy",
+        "server-failure",
+        "server-error",
+        "no-answer",
+        "cut-stream",
+        "deadline",
+        "unreadable",
+        "too-large",
+    }
+)
+"""The outcomes after which the effect of what was sent is unknown (section 4, "May have run")."""
+
+_REFUSALS: Final = frozenset({"rate-limited", "session-busy"})
+
+_NO_WAIT: Final = 1e9
+"""A wait of thirty years is no instruction that a reader can act on."""
+
+
+def sentence(
+    outcome: Outcome,
+    *,
+    status: int | None = None,
+    retry_after: float | None = None,
+    attempts: int = 1,
+    what: Literal["call", "request"] = "call",
+) -> str:
+    """Word one outcome for the model that reads it.
+
+    Args:
+        outcome: which one.
+        status: the HTTP status, where the server answered with one that says something.
+        retry_after: the seconds that the server asked to wait, where it stated any.
+        attempts: how many times it was sent.
+        what: ``call`` for a tool call, ``request`` for anything else.
+    """
+    more = attempts > 1
+    return _TABLE[outcome].format(
+        it=what,
+        status=f" (HTTP {status})" if status is not None else "",
+        often=f", and more than once, because it was sent {attempts} times" if more else "",
+        tries=f" {attempts} times" if more else "",
+        wait=_wait(outcome, retry_after),
+    )
+
+
+def _wait(outcome: Outcome, seconds: float | None) -> str:
+    """Say how long to wait, if the outcome is one that clears by itself."""
+    if outcome not in _REFUSALS:
+        return ""
+    if seconds is None or not 0 < seconds < _NO_WAIT:
+        return (
+            "Do not send it again now: give the server time first, go on with something else, or "
+            "say that the server is busy."
+        )
+    return (
+        f"Do not send it again now: the server asks to wait {_about(seconds)} first. Until then go "
+        "on with something else, or say that the server is busy."
+    )
+
+
+def _about(seconds: float) -> str:
+    """Round a wait up to what a reader can act on; never below what was stated."""
+    whole, unit = ceil(seconds), "second"
+    for size, name in ((60, "minute"), (3600, "hour"), (86400, "day")):
+        if seconds > 2 * size:
+            whole, unit = ceil(seconds / size), name
+    return f"about {whole} {unit}{'' if whole == 1 else 's'}"
