@@ -1,0 +1,98 @@
+# The law of this file: a clean clone, any Python >= 3.11, make and a package registry are enough.
+# `make check` is the judge; CI calls the same target. Environments are made once and kept by stamps.
+
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+
+# The first interpreter that is new enough; `make PYTHON=/path/to/python ...` overrules.
+PYTHON ?= $(shell for p in python3.11 python3 python3.12 python3.13 python3.14; do \
+	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo "$$p" && break; done)
+
+# uv from PATH, or one of our own beside the environments (a sync would remove it from inside one).
+UV ?= $(shell command -v uv || echo .venv-uv/bin/uv)
+UV_OWN := $(filter .venv-uv/bin/uv,$(UV))
+
+SYNC := UV_PYTHON_DOWNLOADS=never UV_LINK_MODE=copy $(UV) sync --frozen --quiet --python "$$("$(PYTHON)" -c 'import sys; print(sys.executable)')"
+BIN := .venv/bin
+BIN1 := .venv-mcp1/bin
+
+READY := .venv/.ready
+READY1 := .venv-mcp1/.ready
+
+# Two workers fit the smallest machine that CI has; `make WORKERS=0 test` runs in one process.
+WORKERS ?= 2
+PYTEST_ARGS ?=
+COVERAGE := -m coverage run
+PYTEST := -m pytest -n $(WORKERS) $(PYTEST_ARGS)
+
+.PHONY: help check env lint law types format test test-mcp1 coverage demo wheel clean
+
+help: ## this list
+	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | awk -F '\t' '{ printf "  make %-12s %s\n", $$1, $$2 }'
+
+check: ## everything that CI asks for
+	@for step in lint law types coverage wheel; do \
+		started=$$SECONDS; printf '== %s\n' "$$step"; \
+		$(MAKE) --no-print-directory "$$step"; \
+		printf '== %s: %ss\n' "$$step" "$$((SECONDS - started))"; \
+	done; echo "== check: all good"
+
+# ---- environments
+
+env: $(READY) $(READY1) ## both environments, mcp 2.x and mcp 1.x
+
+.venv-uv/bin/uv:
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or later was not found; try make PYTHON=/path/to/python"; exit 1; }
+	"$(PYTHON)" -m venv .venv-uv
+	.venv-uv/bin/python -m pip install --quiet --disable-pip-version-check 'uv>=0.8'
+
+$(READY): pyproject.toml uv.lock | $(UV_OWN)
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or later was not found; try make PYTHON=/path/to/python"; exit 1; }
+	UV_PROJECT_ENVIRONMENT=.venv $(SYNC) --all-extras
+	@touch $@
+
+$(READY1): pyproject.toml uv.lock | $(UV_OWN)
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or later was not found; try make PYTHON=/path/to/python"; exit 1; }
+	UV_PROJECT_ENVIRONMENT=.venv-mcp1 $(SYNC) --all-extras --no-default-groups --group test --group mcp1
+	@touch $@
+
+# ---- checks
+
+lint: $(READY) ## ruff, rules and layout
+	@$(BIN)/ruff check --quiet
+	@$(BIN)/ruff format --check --quiet || { echo "make format would change the files named above"; exit 1; }
+
+law: $(READY) ## imports point one way; the layout of the house
+	@$(BIN)/python tools/import_law.py
+
+types: $(READY) $(READY1) ## pyright, strict, against both majors of mcp
+	@$(BIN)/pyright --warnings
+	@$(BIN)/pyright --warnings -p tools/pyright_mcp1.json
+
+format: $(READY) ## lay the code out and mend what can be mended
+	@$(BIN)/ruff check --fix --quiet || true
+	@$(BIN)/ruff format
+
+test: $(READY) ## the tests with mcp 2.x (PYTEST_ARGS="-k word" narrows)
+	@$(BIN)/python $(PYTEST)
+
+test-mcp1: $(READY1) ## the tests with mcp 1.x
+	@$(BIN1)/python $(PYTEST)
+
+coverage: $(READY) $(READY1) ## both test runs, and their branches together
+	@rm -f .coverage .coverage.*
+	@$(BIN1)/python $(COVERAGE) $(PYTEST)
+	@$(BIN)/python $(COVERAGE) $(PYTEST)
+	@$(BIN)/python -m coverage combine --quiet
+	@$(BIN)/python -m coverage report
+
+wheel: $(READY) ## the built wheel, alone in a fresh environment
+	@$(BIN)/python tools/check_wheel.py --uv $(UV)
+
+demo: $(READY) ## the same calls against a difficult gateway, without and with surefoot
+	@$(BIN)/surefoot demo
+
+clean: ## remove environments, caches and results
+	rm -rf .venv .venv-mcp1 .venv-uv .hypothesis .pytest_cache .ruff_cache build dist .coverage .coverage.*

@@ -1,0 +1,66 @@
+"""The law of this file: a test sees the same world everywhere: no proxy, no luck, both loops.
+
+Two environments run these tests. With mcp 2.x all of `tests/` runs except `tests/mcp1/`. With mcp 1.x,
+which has another HTTP family and other module names, `tests/mcp1/` runs and each file that says
+`pytestmark = pytest.mark.both_majors`; the word is looked for in the text, since importing a file that
+needs httpx2 would already fail there.
+"""
+
+from __future__ import annotations
+
+import os
+from importlib.metadata import version
+from pathlib import Path
+
+import hypothesis
+import pytest
+from support.corpora import ABSENT, corpora
+
+MCP_MAJOR = int(version("mcp").partition(".")[0])
+
+HERE = Path(__file__).resolve().parent
+DATA = HERE / "data"
+
+_FOREIGN = ("http_proxy", "https_proxy", "all_proxy", "no_proxy", "ws_proxy", "wss_proxy")
+_FOREIGN_PREFIXES = ("AWS_", "OTEL_", "SUREFOOT_")
+_OURS = {"SUREFOOT_DATA"}
+
+# "check" finds the same counterexample on every machine; "explore" looks for new ones.
+hypothesis.settings.register_profile(
+    "check", derandomize=True, database=None, max_examples=100, deadline=None
+)
+hypothesis.settings.register_profile("explore", max_examples=2_000, deadline=None)
+hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "check"))
+
+
+def pytest_configure() -> None:
+    """Take out of the environment what would change how a client connects; children inherit it."""
+    for name in list(os.environ):
+        foreign = name.lower() in _FOREIGN or name.startswith(_FOREIGN_PREFIXES)
+        if foreign and name not in _OURS:
+            del os.environ[name]
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Keep to the files that this environment's major of mcp can import."""
+    if collection_path.suffix != ".py" or not collection_path.name.startswith("test_"):
+        return None
+    for_mcp1 = HERE / "mcp1" in collection_path.parents
+    if MCP_MAJOR > 1:
+        return for_mcp1 or None
+    return None if for_mcp1 or "both_majors" in collection_path.read_text("utf-8") else True
+
+
+@pytest.fixture(params=["asyncio", "trio"], scope="module")
+def anyio_backend(request: pytest.FixtureRequest) -> str:
+    """Each async test runs on asyncio and on trio."""
+    return str(request.param)
+
+
+@pytest.fixture(scope="session")
+def data_dir() -> Path:
+    """The folder of the published test suites; the test is skipped where there is none."""
+    folder = corpora()
+    if folder is None:
+        pytest.skip(ABSENT)
+    return folder
