@@ -1,8 +1,8 @@
 """Doubles to test an agent with: a gateway that fails as told, a clock, a transport and a sink.
 
-`FaultyGateway` is an MCP endpoint on loopback; the steps (`Throttle`, `Reset`, `BadJson`, ...) say how
-it answers. `FakeClock`, `ScriptedTransport` and `RecordingSink` stand in for time, the network and
-the evidence.
+`FaultyGateway` is an MCP endpoint on loopback; the steps (`Throttle`, `Reset`, `BadJson`, ...) say
+how it answers. `FakeClock`, `ScriptedTransport` and `RecordingSink` stand in for time, the network
+and the evidence.
 """
 
 from surefoot.testing._answers import (
@@ -17,10 +17,15 @@ from surefoot.testing._answers import (
 )
 from surefoot.testing._bodies import BadJson, GzipBomb, TruncatedGzip
 from surefoot.testing._breaks import CutJson, Raw, Reset, Trickle, WrongLength
+from surefoot.testing._clock import FakeClock
 from surefoot.testing._exchange import Exchange
 from surefoot.testing._gateway import Connections, FaultyGateway
 from surefoot.testing._journal import Entry
 from surefoot.testing._limits import ExpiringTokens, TokenBucket, TokenMint
+from surefoot.testing._messages import McpRequest, mcp_request, tool_call
+from surefoot.testing._request import Received, Reply
+from surefoot.testing._scripted import Fails, Replies, ScriptedTransport, SentRequest
+from surefoot.testing._sink import RecordingSink
 from surefoot.testing._steps import Step
 from surefoot.testing._streams import EndlessComments, EndlessStream, HeldStream, Sse, SseCut
 from surefoot.testing._tools import Tool
@@ -35,14 +40,23 @@ __all__ = [
     "Entry",
     "Exchange",
     "ExpiringTokens",
+    "Fails",
+    "FakeClock",
     "FaultyGateway",
     "GzipBomb",
     "HeldStream",
     "IsError",
+    "McpRequest",
     "Raw",
+    "Received",
+    "RecordingSink",
     "Redirect",
+    "Replies",
+    "Reply",
     "Reset",
     "RpcError",
+    "ScriptedTransport",
+    "SentRequest",
     "SessionLost",
     "Slow",
     "Sse",
@@ -56,4 +70,6 @@ __all__ = [
     "Trickle",
     "TruncatedGzip",
     "WrongLength",
+    "mcp_request",
+    "tool_call",
 ]

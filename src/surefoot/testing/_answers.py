@@ -1,4 +1,4 @@
-"""The law of this file: steps that say something in sound HTTP: an answer, a refusal, a failure, a wait.
+"""The law of this file: steps that speak sound HTTP: an answer, a refusal, a failure, a wait.
 
 Each docstring says what goes over the wire, and whether the tool ran.
 """
@@ -16,7 +16,7 @@ from surefoot.testing import _checks as check
 from surefoot.testing._exchange import JSON_LINE, Exchange
 from surefoot.testing._methods import error_message, result_message, status_of
 from surefoot.testing._request import Kind, Received, Reply
-from surefoot.testing._steps import ANSWERED, EVERYWHERE, Step
+from surefoot.testing._steps import ANSWERED, EVERYWHERE_OR_CONNECT, Step
 from surefoot.testing._tools import ToolAnswer, tool_result
 from surefoot.testing._wire import (
     HeaderLine,
@@ -53,7 +53,8 @@ class Answer(Step):
     """The sound answer. The tool ran, unless `ran=False`.
 
     On the wire: what the method calls for in its era, as JSON, or as an event stream where the
-    gateway has `sse=True`. For `"GET"` the standing stream, for `"connect"` the accepted connection.
+    gateway has `sse=True`. For `"GET"` the standing stream, for `"connect"` the accepted
+    connection.
     """
 
     value: ToolAnswer | None = None
@@ -68,13 +69,12 @@ class Answer(Step):
     ran: bool = True
     """`False` leaves the tool alone; `value` is then what the answer says."""
 
-    fits: ClassVar[frozenset[Kind]] = EVERYWHERE | {"connect"}
+    fits: ClassVar[frozenset[Kind]] = EVERYWHERE_OR_CONNECT
 
     def __post_init__(self) -> None:
         check.a_bool("Answer(ran)", self.ran)
         if not self.ran and self.value is None:
-            msg = "Answer(ran=False) needs a value, as no tool gives one"
-            raise ValueError(msg)
+            raise ValueError("Answer(ran=False) needs a value, as no tool gives one")
         if self.echo is not None:
             check.one_of("Answer(echo)", self.echo, ("plain", "json-escaped", "percent", "base64"))
 
@@ -122,7 +122,10 @@ async def deliver(exchange: Exchange, reply: Reply) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Throttle(Step):
-    """A refusal: status 429, with the Retry-After that is given. The tool did not run, unless `ran=True`."""
+    """A refusal: status 429, with the Retry-After that is given.
+
+    The tool did not run, unless `ran=True`.
+    """
 
     retry_after: StatedWait | tuple[StatedWait, ...] | None = None
     """`None` sends no header, a tuple one header line for each of its members."""
@@ -150,15 +153,17 @@ class Throttle(Step):
             (b"retry-after", _stated(wait, datetime.now(UTC))) for wait in waits if wait is not None
         )
         lines = (*stated, *lines_from(self.headers))
-        await _fail(exchange, 429, lines, self.body, "text/plain", self.rpc_code)
+        await _fail(
+            exchange, 429, lines, self.body, content_type="text/plain", rpc_code=self.rpc_code
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Status(Step):
     """An answer with any status. The tool did not run, unless `ran=True`.
 
-    On the wire: the status, a `WWW-Authenticate: Bearer error="invalid_token"` line at 401 where the
-    headers name none, the given headers and body.
+    On the wire: the status, a `WWW-Authenticate: Bearer error="invalid_token"` line at 401 where
+    the headers name none, the given headers and body.
     """
 
     code: int
@@ -169,7 +174,7 @@ class Status(Step):
     echo: bool | Echo = False
     """Put the received header lines into the body, as careless gateways do; `True` is `"plain"`."""
     rpc_code: int | None = None
-    """With a code, the body is a JSON-RPC error that carries it, and `body` (or the echo) is its message."""
+    """With a code, the body is a JSON-RPC error with it, whose message is `body` or the echo."""
     ran: bool = False
 
     def __post_init__(self) -> None:
@@ -186,11 +191,26 @@ class Status(Step):
         if self.code == 401 and not any(name.lower() == b"www-authenticate" for name, _ in lines):
             lines = (*lines, (b"www-authenticate", b'Bearer error="invalid_token"'))
         if self.echo is False:
-            await _fail(exchange, self.code, lines, self.body, self.content_type, self.rpc_code)
+            await _fail(
+                exchange,
+                self.code,
+                lines,
+                self.body,
+                content_type=self.content_type,
+                rpc_code=self.rpc_code,
+            )
             return
         how = "plain" if self.echo is True else self.echo
         quoted = _quoted(exchange.received, how)
-        await _fail(exchange, self.code, lines, quoted, self.content_type, self.rpc_code, echo=how)
+        await _fail(
+            exchange,
+            self.code,
+            lines,
+            quoted,
+            content_type=self.content_type,
+            rpc_code=self.rpc_code,
+            echo=how,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,23 +237,23 @@ class Redirect(Step):
 
 @dataclass(frozen=True, slots=True)
 class Slow(Step):
-    """Time passes on the server's side, then another step answers. Whether the tool ran is that step's word.
+    """Time passes on the server's side, then another step answers and decides if the tool ran.
 
-    On the wire: nothing while time passes. `when="before"`: the tool has not run yet. `when="after"`: it
-    has. A client that leaves meanwhile stops it in the modern era, so that with `"before"` it never runs.
+    On the wire: nothing while time passes. `when="before"`: the tool has not run yet.
+    `when="after"`: it has. A client that leaves meanwhile stops it in the modern era, so that with
+    `"before"` it never runs.
     """
 
     seconds: float
     _: KW_ONLY
     when: Literal["before", "after"] = "before"
-    then: Step = Answer()  # noqa: RUF009  (frozen)
+    then: Step = Answer()
 
     def __post_init__(self) -> None:
         check.a_number_of_seconds("Slow(seconds)", self.seconds)
         check.one_of("Slow(when)", self.when, ("before", "after"))
         if not isinstance(self.then, Step):  # pyright: ignore[reportUnnecessaryIsInstance]
-            msg = f"Slow(then) takes a step, not {type(self.then).__name__}"
-            raise TypeError(msg)
+            raise TypeError(f"Slow(then) takes a step, not {type(self.then).__name__}")
 
     async def play(self, exchange: Exchange) -> None:
         """Wait, then let the other step answer."""
@@ -245,7 +265,7 @@ class Slow(Step):
 
 @dataclass(frozen=True, slots=True)
 class IsError(Step):
-    """A tool's own failure: status 200, a result with `isError: true` and one text block. The tool ran."""
+    """A tool's own failure: status 200, a result with `isError: true` and a text. The tool ran."""
 
     text: str = "The tool failed."
     fits: ClassVar[frozenset[Kind]] = frozenset({"call"})
@@ -260,8 +280,10 @@ class IsError(Step):
 
 @dataclass(frozen=True, slots=True)
 class RpcError(Step):
-    """A JSON-RPC error, at the status that the era gives its code, or at `status`. The tool did not run,
-    unless `ran=True`."""
+    """A JSON-RPC error, at the status that the era gives its code, or at `status`.
+
+    The tool did not run, unless `ran=True`.
+    """
 
     code: int
     message: str = "Internal error"
@@ -293,11 +315,13 @@ class RpcError(Step):
 class SessionLost(Step):
     """The server has forgotten the session: status 404 with a JSON-RPC error. The tool did not run.
 
-    Later requests in that session get the same without a script. In the modern era there is no session
-    to lose, and the answer is the same 404.
+    Later requests in that session get the same without a script. In the modern era there is no
+    session to lose, and the answer is the same 404.
     """
 
-    fits: ClassVar[frozenset[Kind]] = EVERYWHERE - {"token"}
+    fits: ClassVar[frozenset[Kind]] = frozenset(
+        {"call", "request", "notification", "get", "delete"}
+    )
 
     async def play(self, exchange: Exchange) -> None:
         """Forget the session, then say so."""
@@ -311,9 +335,9 @@ async def _fail(
     status: int,
     lines: tuple[HeaderLine, ...],
     body: str | bytes,
+    *,
     content_type: str,
     rpc_code: int | None,
-    *,
     echo: Echo | None = None,
 ) -> None:
     data = body.encode() if isinstance(body, str) else body
@@ -342,11 +366,11 @@ def _stated(wait: object, now: datetime) -> bytes:
         case int() | float() if not isinstance(wait, bool):
             return str(wait).encode()
         case _:
-            msg = (
-                "Throttle(retry_after) takes seconds, a text, a datetime, a timedelta, None, or a tuple of them, "
+            raise TypeError(
+                "Throttle(retry_after) takes seconds, a text, a datetime, a timedelta, None, "
+                "or a tuple of them, "
                 f"not {type(wait).__name__}"
             )
-            raise TypeError(msg)
 
 
 def _quoted(received: Received, how: Echo) -> str:
@@ -369,7 +393,7 @@ def _dressed(value: bytes, how: Echo) -> str:
 
 
 def _escaped(body: bytes, received: Received, how: Echo) -> bytes:
-    """A body in which every received header value is spelt in `\\uXXXX`, where that was asked for."""
+    """A body in which every received header value is spelt in JSON escapes, where asked for."""
     if how != "json-escaped":
         return body
     for _, value in received.headers:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal, get_args
 
@@ -66,15 +67,14 @@ class BadJson(Step):
     async def play(self, exchange: Exchange) -> None:
         """Send the spoilt answer."""
         reply = await exchange.run()
-        message = dict(reply.message or {})
-        await exchange.send_body(Reply(lines=reply.lines), spoilt(message, self.kind))
+        await exchange.send_body(Reply(lines=reply.lines), spoilt(reply.message or {}, self.kind))
 
 
-def spoilt(message: dict[str, object], kind: BadJsonKind) -> bytes:
+def spoilt(message: Mapping[str, object], kind: BadJsonKind) -> bytes:
     """A sound JSON-RPC answer, spoilt in one way."""
-    other = _SPOILT_MESSAGES.get(kind)
+    other = _other_message(message, kind)
     if other is not None:
-        return compact_json(other(message))
+        return compact_json(other)
     body = compact_json(message)
     match kind:
         case "duplicate-keys":
@@ -105,25 +105,27 @@ def spoilt(message: dict[str, object], kind: BadJsonKind) -> bytes:
             return b""
 
 
-def _other_id(message: dict[str, object]) -> object:
-    rpc_id = message.get("id")
-    return rpc_id + 7000 if isinstance(rpc_id, int) else f"{rpc_id}-other"
-
-
-_SPOILT_MESSAGES = {
-    "wrong-id": lambda message: {**message, "id": _other_id(message)},
-    "string-id": lambda message: {**message, "id": json.dumps(message.get("id"))},
-    "null-id": lambda message: {**message, "id": None},
-    "no-id": lambda message: {key: value for key, value in message.items() if key != "id"},
-    "batch": lambda message: [message],
-    "result-and-error": lambda message: {
-        **message,
-        "error": {"code": -32603, "message": "Internal error"},
-    },
-    "neither": lambda message: {
-        key: value for key, value in message.items() if key not in {"result", "error"}
-    },
-}
+def _other_message(message: Mapping[str, object], kind: BadJsonKind) -> object:
+    """A message that is sound JSON but no sound answer; `None` where the JSON itself is spoilt."""
+    match kind:
+        case "wrong-id":
+            rpc_id = message.get("id")
+            other = rpc_id + 7000 if isinstance(rpc_id, int) else f"{rpc_id}-other"
+            return {**message, "id": other}
+        case "string-id":
+            return {**message, "id": json.dumps(message.get("id"))}
+        case "null-id":
+            return {**message, "id": None}
+        case "no-id":
+            return {key: value for key, value in message.items() if key != "id"}
+        case "batch":
+            return [message]
+        case "result-and-error":
+            return {**message, "error": {"code": -32603, "message": "Internal error"}}
+        case "neither":
+            return {key: message.get(key) for key in ("jsonrpc", "id")}
+        case _:
+            return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,10 +157,10 @@ class GzipBomb(Step):
 
 @dataclass(frozen=True, slots=True)
 class TruncatedGzip(Step):
-    """A sound answer as gzip, less its last bytes, under a length that fits what is sent. The tool ran.
+    """A sound answer as gzip, less its last bytes, under a length that fits. The tool ran.
 
-    HTTP sees nothing wrong; only the checksum and the length at the end of the gzip stream are gone,
-    which many readers never look at.
+    HTTP sees nothing wrong; only the checksum and the length at the end of the gzip stream are
+    gone, which many readers never look at.
     """
 
     cut: int = 8

@@ -1,4 +1,4 @@
-"""The law of this file: steps that break HTTP itself: connections that die, bodies that lie about their length.
+"""The law of this file: steps that break HTTP itself: dying connections, lying lengths.
 
 Each docstring says what goes over the wire, and whether the tool ran.
 """
@@ -12,13 +12,13 @@ from typing import ClassVar, Literal
 from surefoot.testing import _checks as check
 from surefoot.testing._exchange import JSON_LINE, Exchange
 from surefoot.testing._request import Kind, Reply
-from surefoot.testing._steps import ANSWERED, EVERYWHERE, Step
+from surefoot.testing._steps import ANSWERED, EVERYWHERE, EVERYWHERE_OR_CONNECT, Step
 from surefoot.testing._wire import chunk, compact_json, head, length_of, pieces
 
 __all__ = ["CutJson", "Raw", "Reset", "Trickle", "WrongLength"]
 
 _SETTLE = 0.02
-"""Seconds that the first part of a body is given to be read, before a reset that would discard it."""
+"""Seconds in which the first part of a body can be read, before a reset that discards it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +28,11 @@ class Reset(Step):
     - `when="before-headers"`: the request was read; nothing is answered. The tool did not run.
     - `when="after-run"`: nothing is answered. The tool ran.
     - `when="in-body"`: the head and half of the JSON body go out first. The tool ran.
-    - `when="on-accept"`: the connection dies before a request is read; for the key `"connect"` alone.
-      No tool can have run.
+    - `when="on-accept"`: the connection dies before a request is read; for `"connect"` alone. No
+      tool can have run.
 
-    `ran` says otherwise where a test needs it: a tool may have run before a reset before the headers.
+    `ran` says otherwise where a test needs it: a tool may have run before a reset before the
+    headers.
 
     Raises:
         ValueError: `ran` contradicts `when`.
@@ -41,7 +42,7 @@ class Reset(Step):
     _: KW_ONLY
     ran: bool | None = None
     how: Literal["reset", "close"] = "reset"
-    fits: ClassVar[frozenset[Kind]] = EVERYWHERE | {"connect"}
+    fits: ClassVar[frozenset[Kind]] = EVERYWHERE_OR_CONNECT
 
     def __post_init__(self) -> None:
         check.one_of(
@@ -51,8 +52,7 @@ class Reset(Step):
         if self.ran is not None:
             check.a_bool("Reset(ran)", self.ran)
         if (self.when, self.ran) in {("after-run", False), ("on-accept", True)}:
-            msg = f'Reset(when="{self.when}") contradicts ran={self.ran}'
-            raise ValueError(msg)
+            raise ValueError(f'Reset(when="{self.when}") contradicts ran={self.ran}')
 
     async def play(self, exchange: Exchange) -> None:
         """Let the connection die."""
@@ -156,11 +156,12 @@ class WrongLength(Step):
 
 @dataclass(frozen=True, slots=True)
 class Raw(Step):
-    """Bytes as they stand in the place of an HTTP answer, then an ordinary close. The tool did not run,
-    unless `ran=True`.
+    """Bytes as they stand in the place of an HTTP answer, then an ordinary close.
 
-    For garbage in the status line, odd header lines, huge heads, and anything that no other step says.
-    A callable is given the request's JSON-RPC id as JSON, and gives the bytes.
+    The tool did not run, unless `ran=True`.
+
+    For garbage in the status line, odd header lines, huge heads, and anything that no other step
+    says. A callable is given the request's JSON-RPC id as JSON, and gives the bytes.
     """
 
     data: bytes | Callable[[bytes], bytes]
@@ -175,8 +176,7 @@ class Raw(Step):
         check.a_bool("Raw(close)", self.close)
         data: object = self.data
         if not isinstance(data, bytes) and not callable(data):
-            msg = f"Raw(data) takes bytes or a callable, not {type(data).__name__}"
-            raise TypeError(msg)
+            raise TypeError(f"Raw(data) takes bytes or a callable, not {type(data).__name__}")
 
     async def play(self, exchange: Exchange) -> None:
         """Send the bytes."""

@@ -22,11 +22,10 @@ def a_number_of_seconds(option: str, value: object, *, zero: bool = True) -> flo
         ValueError: it is negative, not finite, or zero where that cannot mean anything.
     """
     if isinstance(value, bool) or not isinstance(value, int | float):
-        msg = f"{option} takes seconds as an int or a float, not {type(value).__name__}"
-        raise TypeError(msg)
+        raise TypeError(f"{option} takes seconds as an int or a float, not {type(value).__name__}")
     if not math.isfinite(value) or value < 0 or (value == 0 and not zero):
-        msg = f"{option} takes a finite number of seconds {'from 0' if zero else 'above 0'}, not {value!r}"
-        raise ValueError(msg)
+        bound = "from 0" if zero else "above 0"
+        raise ValueError(f"{option} takes a finite number of seconds {bound}, not {value!r}")
     return float(value)
 
 
@@ -38,11 +37,9 @@ def a_count(option: str, value: object, *, least: int = 0) -> int:
         ValueError: it is below `least`.
     """
     if isinstance(value, bool) or not isinstance(value, int):
-        msg = f"{option} takes a whole number, not {type(value).__name__}"
-        raise TypeError(msg)
+        raise TypeError(f"{option} takes a whole number, not {type(value).__name__}")
     if value < least:
-        msg = f"{option} takes a whole number from {least}, not {value!r}"
-        raise ValueError(msg)
+        raise ValueError(f"{option} takes a whole number from {least}, not {value!r}")
     return value
 
 
@@ -54,11 +51,11 @@ def a_status(option: str, value: object, *, allowed: range = range(200, 600)) ->
         ValueError: it is outside the range.
     """
     if isinstance(value, bool) or not isinstance(value, int):
-        msg = f"{option} takes an HTTP status as an int, not {type(value).__name__}"
-        raise TypeError(msg)
+        raise TypeError(f"{option} takes an HTTP status as an int, not {type(value).__name__}")
     if value not in allowed:
-        msg = f"{option} takes a status from {allowed.start} to {allowed.stop - 1}, not {value!r}"
-        raise ValueError(msg)
+        raise ValueError(
+            f"{option} takes a status from {allowed.start} to {allowed.stop - 1}, not {value!r}"
+        )
     return value
 
 
@@ -70,11 +67,9 @@ def a_text(option: str, value: object) -> str:
         ValueError: it is empty.
     """
     if not isinstance(value, str):
-        msg = f"{option} takes a str, not {type(value).__name__}"
-        raise TypeError(msg)
+        raise TypeError(f"{option} takes a str, not {type(value).__name__}")
     if not value:
-        msg = f"{option} takes a text that is not empty"
-        raise ValueError(msg)
+        raise ValueError(f"{option} takes a text that is not empty")
     return value
 
 
@@ -85,8 +80,7 @@ def a_bool(option: str, value: object) -> bool:
         TypeError: it is anything else.
     """
     if not isinstance(value, bool):
-        msg = f"{option} takes True or False, not {type(value).__name__}"
-        raise TypeError(msg)
+        raise TypeError(f"{option} takes True or False, not {type(value).__name__}")
     return value
 
 
@@ -99,9 +93,7 @@ def one_of(option: str, value: object, allowed: Iterable[str]) -> str:
     """
     words = sorted(allowed)
     if not isinstance(value, str):
-        msg = f"{option} takes one of {', '.join(words)}, not {type(value).__name__}"
-        raise TypeError(msg)
+        raise TypeError(f"{option} takes one of {', '.join(words)}, not {type(value).__name__}")
     if value not in words:
-        msg = f"{option} takes one of {', '.join(words)}"
-        raise ValueError(msg)
+        raise ValueError(f"{option} takes one of {', '.join(words)}")
     return value

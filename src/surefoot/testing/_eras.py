@@ -1,4 +1,4 @@
-"""The law of this file: a sound server's answer to a request, in the era that the request was sent in.
+"""The law of this file: a sound server's answer to a request, in the era of the request.
 
 Sessions belong to the handshake era alone; the modern era keeps nothing between two requests.
 Sources: MCP 2025-11-25 and 2026-07-28, transports; statuses as the Python SDK's server gives them.
@@ -21,7 +21,7 @@ from surefoot.testing._methods import (
     simple_result,
     status_of,
 )
-from surefoot.testing._request import MODERN_VERSIONS, Received, Reply
+from surefoot.testing._request import MODERN_VERSIONS, Received, Reply, as_object
 from surefoot.testing._tools import tool_result
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ class Service:
             del session.in_flight[rpc_id]
 
     def forget_sessions(self) -> None:
-        """End every session, as a restarted server would: their streams end and their ids are unknown."""
+        """End every session, as a restart would: its streams end and its id is unknown."""
         for name in list(self.sessions):
             self.forget(name)
 
@@ -213,12 +213,12 @@ class Service:
         tool = self._tools.get(received.tool or "")
         if tool is None:
             return _error(received, status_of(-32602, modern=modern), -32602, "Unknown tool")
-        arguments = received.params.get("arguments")
+        arguments = as_object(received.params.get("arguments")) or {}
         self.executions[tool.name] += 1
         exchange.note_run()
         try:
-            result = tool_result(await tool.run(arguments if isinstance(arguments, dict) else {}))
-        except Exception as error:  # noqa: BLE001  (a tool's failure is an answer: MCP, tools, error handling)
+            result = tool_result(await tool.run(arguments))
+        except Exception as error:  # noqa: BLE001  (a tool's failure is an answer)
             result = {
                 "content": [{"type": "text", "text": f"The tool failed: {error}"}],
                 "isError": True,
@@ -227,9 +227,9 @@ class Service:
 
 
 def _misaddressed(received: Received) -> Reply | None:
-    """The refusal of a modern request whose headers and body disagree, or that lacks its envelope."""
-    meta = received.params.get("_meta")
-    if not isinstance(meta, dict) or _PROTOCOL_KEY not in meta or _CAPABILITIES_KEY not in meta:
+    """The refusal of a modern request that lacks its envelope, or disagrees with its headers."""
+    meta = as_object(received.params.get("_meta")) or {}
+    if _PROTOCOL_KEY not in meta or _CAPABILITIES_KEY not in meta:
         return _error(
             received,
             400,
@@ -237,7 +237,7 @@ def _misaddressed(received: Received) -> Reply | None:
             "params._meta lacks the protocol version or the client capabilities",
         )
     named = received.params.get(_NAMED_BY.get(received.method or "", ""))
-    pairs = (
+    pairs: tuple[tuple[str, object], ...] = (
         ("mcp-protocol-version", meta[_PROTOCOL_KEY]),
         ("mcp-method", received.method),
         *((("mcp-name", named),) if isinstance(named, str) else ()),

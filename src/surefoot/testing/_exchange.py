@@ -1,7 +1,7 @@
-"""The law of this file: one request is answered once, its tool runs at most once, and both are noted.
+"""The law of this file: one request is answered once, its tool runs at most once, both are noted.
 
-An exchange is what a step is given to play on: it runs the tool, frames the sound answer, and lets a
-step write any other bytes in its place.
+An exchange is what a step is given to play on: it runs the tool, frames the sound answer, and lets
+a step write any other bytes in its place.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class Exchange:
         self._journal.update(self.number, ran=True)
 
     def client_left(self) -> None:
-        """Take note that the client hung up before the answer ended; in the modern era that stops the tool."""
+        """Note that the client hung up before the answer ended; a modern tool stops then."""
         if self.complete or self.received.kind not in {"call", "request"}:
             return
         self.cancelled = True
@@ -140,7 +140,7 @@ class Exchange:
             await self.send(reply.status, (JSON_LINE, *reply.lines), compact_json(reply.message))
 
     async def send_body(self, reply: Reply, body: bytes) -> None:
-        """Write other bytes in the place of a JSON answer, in the framing that the gateway speaks."""
+        """Write other bytes in the place of a JSON answer, framed as the gateway frames."""
         if self.wants_stream and reply.status == 200:
             await self.start_stream(reply.lines)
             await self.end_stream(sse_event(body))
@@ -157,7 +157,7 @@ class Exchange:
         await self.write(chunk(data))
 
     async def end_stream(self, data: bytes = b"") -> None:
-        """Write the last part of an event stream and its end in one piece, so that no hang-up falls between."""
+        """Write the last part of an event stream and its end, with no gap for a hang-up."""
         self.complete = True
         await self.write(chunk(data) + LAST_CHUNK)
 
@@ -175,7 +175,7 @@ class Exchange:
             await asyncio.wait(waits)
 
     def keep_for_resumption(self, event_id: str, reply: Reply) -> None:
-        """Keep an answer for a GET that names this event id as its Last-Event-ID (handshake era)."""
+        """Keep an answer for a GET with this Last-Event-ID (handshake era)."""
         self._service.replays[event_id] = reply
 
     def forget_session(self) -> None:

@@ -1,4 +1,4 @@
-"""The law of this file: one object, opened with `with`, is the whole difficult gateway that a test talks to.
+"""The law of this file: one object, opened with `with`, is the whole difficult gateway.
 
 It serves from a thread and a loop of its own, so that the code under test may run on asyncio or on
 trio, or block; every member is safe to use from any thread.
@@ -41,25 +41,25 @@ class Connections:
 class FaultyGateway:
     """An MCP endpoint on loopback that does what it is told, well or badly.
 
-    It speaks the MCP wire of both eras itself (2026-07-28, and 2025-11-25 with its sessions), counts
-    how often each tool really ran, and keeps a journal of every request that reached it.
+    It speaks the MCP wire of both eras itself (2026-07-28, and 2025-11-25 with its sessions),
+    counts how often each tool really ran, and keeps a journal of every request that reached it.
 
     ```python
     with FaultyGateway() as gateway:
         gateway.script("charge", Reset(when="after-run"))
-        ...                                   # call `charge` through the client under test
+        ...  # call `charge` through the client under test
         assert gateway.executions("charge") == 1
     ```
 
     A script gives one step to each attempt; after its last one the answers are sound again. A step
-    for a tool goes before one for `"tools/call"`. Before any script, a bad token is answered 401 and
-    an empty bucket 429; neither uses up a step.
+    for a tool goes before one for `"tools/call"`. Before any script, a bad token is answered 401
+    and an empty bucket 429; neither uses up a step.
 
     Also an async context manager. Opening takes a few milliseconds; closing ends every connection,
     task and thread, and raises what went wrong inside the double itself.
 
     Args:
-        tools: tools beside `search`, `refund`, `charge` and `slow`; one of the same name takes its place.
+        tools: tools beside `search`, `refund`, `charge` and `slow`, or in their place.
         eras: the protocol eras that are spoken: `"2026-07-28"`, `"2025-11-25"`, or both.
         sse: answer requests with an event stream, in the place of a JSON body.
         limit: a rate limit per principal.
@@ -85,11 +85,11 @@ class FaultyGateway:
     ) -> None:
         offered = {tool.name: tool for tool in (*DEFAULT_TOOLS, *_checked(tools))}
         if not eras or not set(eras) <= set(ERAS):
-            msg = f"FaultyGateway(eras) takes one or both of {', '.join(ERAS)}"
-            raise ValueError(msg)
+            raise ValueError(f"FaultyGateway(eras) takes one or both of {', '.join(ERAS)}")
         if not a_text("FaultyGateway(path)", path).startswith("/") or path.endswith("/"):
-            msg = "FaultyGateway(path) takes a path that starts with a slash and does not end with one"
-            raise ValueError(msg)
+            raise ValueError(
+                "FaultyGateway(path) takes a path that starts, and does not end, with a slash"
+            )
         self._mint = None if tokens is None else TokenMint(tokens, clock)
         self._journal = Journal()
         self._scripts = Scripts(
@@ -127,8 +127,7 @@ class FaultyGateway:
     ) -> None:
         self._serving.stop()
         if error is None and self._serving.crashes:
-            msg = "a step failed inside the gateway"
-            raise RuntimeError(msg) from self._serving.crashes[0]
+            raise RuntimeError("a step failed inside the gateway") from self._serving.crashes[0]
 
     async def __aenter__(self) -> Self:
         return self.__enter__()
@@ -149,8 +148,7 @@ class FaultyGateway:
             RuntimeError: the gateway was never opened.
         """
         if self._port is None:
-            msg = "the gateway has no address before it is opened with `with`"
-            raise RuntimeError(msg)
+            raise RuntimeError("the gateway has no address before it is opened with `with`")
         return f"http://127.0.0.1:{self._port}"
 
     @property
@@ -166,8 +164,9 @@ class FaultyGateway:
             RuntimeError: it was built without `tokens`.
         """
         if self._mint is None:
-            msg = "the gateway asks for no token; build it with tokens=ExpiringTokens(lifetime)"
-            raise RuntimeError(msg)
+            raise RuntimeError(
+                "the gateway asks for no token; build it with tokens=ExpiringTokens(lifetime)"
+            )
         return self._mint
 
     @property
@@ -214,12 +213,13 @@ class FaultyGateway:
             ValueError: there is no such tool.
         """
         if tool not in self._offered:
-            msg = f"no tool is called {tool!r}; there are: {', '.join(sorted(self._offered))}"
-            raise ValueError(msg)
+            raise ValueError(
+                f"no tool is called {tool!r}; there are: {', '.join(sorted(self._offered))}"
+            )
         return self._service.executions[tool]
 
     def requests(self, key: str) -> tuple[Entry, ...]:
-        """The journal's entries for a tool, a JSON-RPC method, or an HTTP method such as `"GET"`."""
+        """The journal's entries for a tool, a JSON-RPC method, or an HTTP method."""
         return tuple(
             entry for entry in self.journal if key in {entry.tool, entry.method, entry.http_method}
         )
@@ -247,7 +247,11 @@ class FaultyGateway:
         """
         self._journal.wait_until(predicate, a_number_of_seconds("wait_until(timeout)", timeout))
 
-    async def until(self, predicate: Callable[[], bool], timeout: float = 5.0) -> None:  # noqa: ASYNC109
+    async def until(
+        self,
+        predicate: Callable[[], bool],
+        timeout: float = 5.0,  # noqa: ASYNC109  (as in `wait_until`)
+    ) -> None:
         """Wait in a task, on asyncio or trio, until the predicate holds.
 
         Raises:
@@ -264,7 +268,7 @@ class FaultyGateway:
         self._serving.do(lambda service: service.forget_sessions())
 
     def drop_connections(self, *, reset: bool = False) -> None:
-        """Close every open connection at once, idle or busy, with a TCP reset where that is asked for.
+        """Close every open connection at once, idle or busy, with a TCP reset if asked to.
 
         Raises:
             RuntimeError: the gateway is not open.
@@ -278,6 +282,5 @@ class FaultyGateway:
 def _checked(tools: Iterable[object]) -> Iterable[Tool]:
     for tool in tools:
         if not isinstance(tool, Tool):
-            msg = f"FaultyGateway(tools) takes Tool objects, not {type(tool).__name__}"
-            raise TypeError(msg)
+            raise TypeError(f"FaultyGateway(tools) takes Tool objects, not {type(tool).__name__}")
         yield tool

@@ -50,15 +50,15 @@ class Entry:
     session: str | None = None
     """The Mcp-Session-Id that the request named."""
     step: object = None
-    """What decided the answer: a step of a script, a `TokenBucket`, an `ExpiringTokens`, or `None`."""
+    """What decided the answer: a step, a `TokenBucket`, an `ExpiringTokens`, or `None`."""
     status: int | None = None
     """The status that was sent, or `None` while nothing, or nothing that has one, was sent."""
     ran: bool = False
     """Whether the tool's body was started for this request."""
     cancelled: bool = False
-    """Whether the client withdrew: it hung up before the answer ended, or said so by notification."""
+    """Whether the client withdrew: it hung up before the answer ended, or notified so."""
     ended_at: float | None = None
-    """When the gateway was done with it, on the same clock as `at`; `None` while it is in flight."""
+    """When the gateway was done with it, on the clock of `at`; `None` while in flight."""
 
     @property
     def in_flight(self) -> bool:
@@ -83,8 +83,7 @@ class Entry:
         """
         value: object = json.loads(self.body)
         if not isinstance(value, dict):
-            msg = "the body is not a JSON object"
-            raise TypeError(msg)
+            raise TypeError("the body is not a JSON object")
         return cast("dict[str, object]", value)
 
 
@@ -115,8 +114,8 @@ class Journal:
     def update(self, sequence: int, **facts: object) -> None:
         """Put a fuller entry in the place of an earlier one."""
         with self._changed:
-            entry = self._entries[sequence - 1]
-            self._entries[sequence - 1] = replace(entry, **facts)  # pyright: ignore[reportArgumentType]
+            fuller = replace(self._entries[sequence - 1], **facts)
+            self._entries[sequence - 1] = fuller
             self._changed.notify_all()
 
     def close(self, sequence: int) -> None:
@@ -139,7 +138,11 @@ class Journal:
                 return
         raise TimeoutError(self._timed_out(timeout))
 
-    async def until(self, predicate: Callable[[], bool], timeout: float) -> None:
+    async def until(
+        self,
+        predicate: Callable[[], bool],
+        timeout: float,  # noqa: ASYNC109  (a bound that both loops keep)
+    ) -> None:
         """Wait in a task, on asyncio or trio, until the predicate holds.
 
         Raises:

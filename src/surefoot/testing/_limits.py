@@ -1,4 +1,4 @@
-"""The law of this file: what a gateway decides before it looks at the request's meaning: who, and how often.
+"""The law of this file: what is decided before a request is understood: who, and how often.
 
 Both clocks are the gateway's own, so that a test with a hand-moved clock need not sleep.
 """
@@ -36,7 +36,7 @@ class TokenBucket:
     methods: tuple[str, ...] | None = ("tools/call",)
     """The JSON-RPC methods that count; `None` counts every HTTP request."""
     rpc_code: int | None = None
-    """With a code, the refusal's body is a JSON-RPC error that carries it; else it is plain text."""
+    """With a code, the body is a JSON-RPC error that carries it; else it is plain text."""
 
     def __post_init__(self) -> None:
         a_number_of_seconds("TokenBucket(rate)", self.rate, zero=False)
@@ -67,9 +67,9 @@ class Buckets:
 class ExpiringTokens:
     """Let in only requests that carry a bearer token which this gateway minted, and not long ago.
 
-    Any other request is answered 401 with `WWW-Authenticate: Bearer error="invalid_token"`. The tool
-    does not run, and no step of a script is used up. Valid tokens come from `gateway.tokens`, or from
-    the token endpoint.
+    Any other request is answered 401 with `WWW-Authenticate: Bearer error="invalid_token"`. The
+    tool does not run, and no step of a script is used up. Valid tokens come from `gateway.tokens`,
+    or from the token endpoint.
 
     Raises:
         TypeError: an option has the wrong type.
@@ -88,8 +88,7 @@ class ExpiringTokens:
         if self.endpoint is not None and not a_text(
             "ExpiringTokens(endpoint)", self.endpoint
         ).startswith("/"):
-            msg = "ExpiringTokens(endpoint) takes a path that starts with a slash"
-            raise ValueError(msg)
+            raise ValueError("ExpiringTokens(endpoint) takes a path that starts with a slash")
 
 
 class TokenMint:
@@ -125,7 +124,7 @@ class TokenMint:
         return token
 
     def current(self) -> str:
-        """The latest token while it is good, else a new one. It may have little of its life left."""
+        """The latest token while it is good, else a new one; little of its life may be left."""
         latest = self._latest
         return latest if latest is not None and self.accepts(latest) else self.mint()
 

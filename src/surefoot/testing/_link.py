@@ -67,10 +67,10 @@ class Link(asyncio.Protocol):
         self._fed.set()
 
     def eof_received(self) -> None:
-        """Take a closed sending side for a client that left, as clients of MCP mean nothing else by it."""
+        """Take a closed sending side for a client that left; MCP clients mean nothing else."""
         self._leave()
 
-    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002  (the protocol's signature)
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002  (asyncio's)
         """Wake everybody who waits for this connection."""
         self._leave()
         self._lost(self)
@@ -138,7 +138,7 @@ class Link(asyncio.Protocol):
         return not self.gone.is_set()
 
     def reset(self) -> None:
-        """Close with a TCP reset: lingering for zero seconds makes the kernel send RST in place of FIN."""
+        """Close with a TCP reset: to linger for zero seconds is to send RST, not FIN."""
         self._closing = True
         if self._transport is None:
             return

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from surefoot.testing._request import as_object
+
 __all__ = [
     "HANDSHAKE_VERSIONS",
     "METHODS",
@@ -85,15 +87,16 @@ def error_message(
 def result_message(
     rpc_id: int | str | None, method: str | None, result: Mapping[str, object], *, modern: bool
 ) -> dict[str, object]:
-    """A JSON-RPC result, with the fields that the modern era requires where it was asked in that era."""
+    """A JSON-RPC result, with the fields that the modern era requires where it is that era."""
     if modern:
+        meta = as_object(result.get("_meta")) or {}
         extra: dict[str, object] = {"resultType": "complete"}
         if method in _CACHED:
             extra |= {"ttlMs": 0, "cacheScope": "private"}
         result = {
             **extra,
             **result,
-            "_meta": {"io.modelcontextprotocol/serverInfo": _SERVER, **_meta(result)},
+            "_meta": {"io.modelcontextprotocol/serverInfo": _SERVER, **meta},
         }
     return {"jsonrpc": "2.0", "id": rpc_id, "result": dict(result)}
 
@@ -104,7 +107,7 @@ def status_of(code: int, *, modern: bool) -> int:
 
 
 def initialize_result(asked: object) -> dict[str, object]:
-    """The result of `initialize`: the version asked for where it is known, else the newest of that era."""
+    """The result of `initialize`: the version asked for, or the newest of that era."""
     return {
         "protocolVersion": asked if asked in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[-1],
         "capabilities": _CAPABILITIES,
@@ -115,7 +118,7 @@ def initialize_result(asked: object) -> dict[str, object]:
 def simple_result(
     method: str, params: Mapping[str, object], versions: tuple[str, ...]
 ) -> dict[str, object] | None:
-    """The result of a method that needs no tool and no session, or `None` for one that is not known."""
+    """The result of a method that needs no tool and no session, or `None` if unknown."""
     match method:
         case "server/discover":
             return {"supportedVersions": list(versions), "capabilities": _CAPABILITIES}
@@ -134,8 +137,3 @@ def simple_result(
             return {"contents": [{"uri": uri, "mimeType": "text/plain", "text": "A note."}]}
         case _:
             return None
-
-
-def _meta(result: Mapping[str, object]) -> Mapping[str, object]:
-    meta = result.get("_meta")
-    return {str(key): value for key, value in meta.items()} if isinstance(meta, dict) else {}

@@ -1,4 +1,4 @@
-"""The law of this file: a request is read once, tolerantly, into facts; what it deserves is decided elsewhere.
+"""The law of this file: a request is read once, tolerantly, into facts; others judge them.
 
 A test may send anything, so nothing here raises: what cannot be read is `None`.
 """
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from surefoot.testing._wire import HeaderLine
 
-__all__ = ["MODERN_VERSIONS", "Kind", "Received", "Reply", "read_request"]
+__all__ = ["MODERN_VERSIONS", "Kind", "Received", "Reply", "as_object", "read_request"]
 
 MODERN_VERSIONS = ("2026-07-28",)
 """Protocol versions without sessions, where each request stands for itself."""
@@ -22,7 +22,7 @@ MODERN_VERSIONS = ("2026-07-28",)
 Kind = Literal[
     "call", "request", "notification", "reply", "get", "delete", "token", "connect", "other"
 ]
-"""What a request is to the gateway: `call` is a tools/call, `reply` a JSON-RPC answer of the client's."""
+"""What a request is: `call` is a tools/call, `reply` a JSON-RPC answer of the client's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +61,7 @@ class Received:
         return json.dumps(self.rpc_id).encode()
 
     def header(self, name: str) -> str | None:
-        """The first value sent under a header name, or `None`; read as Latin-1, which never fails."""
+        """The first value sent under a header name, read as Latin-1, or `None`."""
         wanted = name.encode()
         found = next((value for line, value in self.headers if line.lower() == wanted), None)
         return None if found is None else found.decode("latin-1")
@@ -106,7 +106,6 @@ def read_request(
         return known
     method = message.get("method")
     rpc_id = message.get("id")
-    params = message.get("params")
     return Received(
         http_method=http_method,
         target=target,
@@ -116,8 +115,13 @@ def read_request(
         message=message,
         method=method if isinstance(method, str) else None,
         rpc_id=rpc_id if isinstance(rpc_id, int | str) and not isinstance(rpc_id, bool) else None,
-        params=cast("Mapping[str, object]", params) if isinstance(params, dict) else {},
+        params=as_object(message.get("params")) or {},
     )
+
+
+def as_object(value: object) -> Mapping[str, object] | None:
+    """A JSON object as a mapping; anything else is `None`."""
+    return cast("Mapping[str, object]", value) if isinstance(value, dict) else None
 
 
 def _object(body: bytes) -> Mapping[str, object] | None:
@@ -125,7 +129,7 @@ def _object(body: bytes) -> Mapping[str, object] | None:
         value: object = json.loads(body)
     except (ValueError, RecursionError):
         return None
-    return cast("Mapping[str, object]", value) if isinstance(value, dict) else None
+    return as_object(value)
 
 
 def _kind(message: Mapping[str, object]) -> Kind:

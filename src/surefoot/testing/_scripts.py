@@ -1,4 +1,4 @@
-"""The law of this file: a script is checked when it is declared, and each of its steps answers one attempt.
+"""The law of this file: a script is checked when declared, and each step answers one attempt.
 
 Safe to declare from any thread while the gateway serves.
 """
@@ -50,12 +50,13 @@ class Scripts:
 
         Raises:
             TypeError: something in it is not a step.
-            ValueError: nothing has that key, there are no steps, or a step cannot answer such a request.
+            ValueError: nothing has that key, there are no steps, or a step does not fit.
         """
         kind = self._kind(key)
         if not steps:
-            msg = f"the script for {key!r} has no steps; clear_scripts() takes scripts away"
-            raise ValueError(msg)
+            raise ValueError(
+                f"the script for {key!r} has no steps; clear_scripts() takes scripts away"
+            )
         for step in steps:
             self._check(key, kind, step)
         with self._lock:
@@ -98,11 +99,13 @@ class Scripts:
 
     def _kind(self, key: object) -> Kind:
         if not isinstance(key, str):
-            msg = f"a script's key is the name of a tool or a method as a str, not {type(key).__name__}"
-            raise TypeError(msg)
+            raise TypeError(
+                f"a script's key is a tool or a method as a str, not {type(key).__name__}"
+            )
         if key == "token" and key not in self._tools and not self._token_endpoint:
-            msg = 'a script for "token" needs tokens=ExpiringTokens(..., endpoint="/token")'
-            raise ValueError(msg)
+            raise ValueError(
+                'a script for "token" needs tokens=ExpiringTokens(..., endpoint="/token")'
+            )
         if key in self._tools or key == "tools/call":
             return "call"
         if key in METHODS:
@@ -112,23 +115,23 @@ class Scripts:
         if key in _HTTP:
             return _HTTP[key]
         known = ", ".join(sorted({*self._tools, *METHODS, *NOTIFICATIONS, *_HTTP}))
-        msg = f"no tool, method or HTTP method is called {key!r}; a script takes one of: {known}"
-        raise ValueError(msg)
+        raise ValueError(
+            f"no tool, method or HTTP method is called {key!r}; a script takes one of: {known}"
+        )
 
     def _check(self, key: str, kind: Kind, step: object) -> None:
         if not isinstance(step, Step):
             hint = ", with brackets" if isinstance(step, type) else ""
-            msg = f"a script is made of steps such as Throttle() or Answer(){hint}, not {type(step).__name__}"
-            raise TypeError(msg)
+            raise TypeError(
+                f"a script takes steps such as Throttle(){hint}, not {type(step).__name__}"
+            )
         on_accept = isinstance(step, Reset) and step.when == "on-accept"
         fits = kind in step.fits and on_accept == (kind == "connect" and isinstance(step, Reset))
         if kind == "connect" and not isinstance(step, Answer | Reset):
             fits = False
         if not fits:
-            msg = f"{type(step).__name__} cannot answer {key!r}" + (
-                '; a reset on accept is declared for "connect"' if on_accept else ""
-            )
-            raise ValueError(msg)
+            hint = '; a reset on accept is declared for "connect"' if on_accept else ""
+            raise ValueError(f"{type(step).__name__} cannot answer {key!r}{hint}")
         inner: object = getattr(step, "then", None)
         if isinstance(inner, Step):
             self._check(key, kind, inner)

@@ -1,4 +1,4 @@
-"""The law of this file: every request is answered by exactly one thing: a limit, a step, or the sound server.
+"""The law of this file: each request is answered by one thing: a limit, a step, or the service.
 
 The loop of the gateway, in a thread of its own. What it opens it closes, before `stop` returns.
 """
@@ -28,7 +28,10 @@ if TYPE_CHECKING:
 __all__ = ["Guards", "Serving"]
 
 _PATIENCE = 5.0
-"""Seconds that the thread is given to end, before that is reported as a fault of the double itself."""
+"""Seconds that the thread is given to end, before that is reported as a fault."""
+
+_LAST_TURNS = 100
+"""Turns of the loop within which every connection is told that it was closed; two suffice."""
 
 
 class Guards:
@@ -115,8 +118,7 @@ class Serving:
         loop.call_soon_threadsafe(stop.set)
         thread.join(_PATIENCE)
         if thread.is_alive():
-            msg = "the gateway's thread did not end; does a tool's answer block?"
-            raise RuntimeError(msg)
+            raise RuntimeError("the gateway's thread did not end; does a tool's answer block?")
         self._thread = self._loop = self._stop = None
 
     def do(self, action: Callable[[Service], None]) -> None:
@@ -127,8 +129,7 @@ class Serving:
         """
         loop, service = self._loop, self._service
         if loop is None or service is None:
-            msg = "the gateway is not open"
-            raise RuntimeError(msg)
+            raise RuntimeError("the gateway is not open")
         done = threading.Event()
 
         def act() -> None:
@@ -158,8 +159,9 @@ class Serving:
             for link in list(self.links):
                 link.abort()
             await server.wait_closed()
-            while self.links:
-                await asyncio.sleep(0)
+            for _ in range(_LAST_TURNS):  # asyncio tells each protocol on a later turn
+                if self.links:
+                    await asyncio.sleep(0)
 
     def _accept(self) -> Link:
         self.opened += 1
@@ -249,9 +251,10 @@ class Serving:
             await exchange.send(404, (), b"")
         elif received.kind != "token" and not self._guards.admits(received):
             self.journal.update(number, step=self._guards.tokens)
-            challenge = 'Bearer error="invalid_token", error_description="The token is not valid, or no longer"'
+            challenge = 'Bearer error="invalid_token"'
             if self._guards.tokens is not None and self._guards.tokens.endpoint:
-                challenge += f', resource_metadata="{self._origin}/.well-known/oauth-protected-resource{self._path}"'
+                known = f"{self._origin}/.well-known/oauth-protected-resource{self._path}"
+                challenge += f', resource_metadata="{known}"'
             await exchange.send(401, (header_line("www-authenticate", challenge),), b"")
         elif received.kind != "token" and (wait := self._guards.wait_for(received)) is not None:
             self.journal.update(number, step=self._guards.bucket)
@@ -279,7 +282,7 @@ class Serving:
         return received.kind == "get" and received.path.startswith("/.well-known/oauth-")
 
     def _metadata(self, endpoint: str) -> dict[str, object]:
-        """What both metadata documents say (RFC 9728 and RFC 8414), in one: neither minds more members."""
+        """Both metadata documents (RFC 9728, RFC 8414) in one: neither minds more members."""
         return {
             "resource": self._origin + self._path,
             "authorization_servers": [self._origin + "/"],

@@ -6,20 +6,27 @@ A fault of your own is a subclass with a `play`; the gateway treats it as it tre
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Final
 
 if TYPE_CHECKING:
     from surefoot.testing._exchange import Exchange
     from surefoot.testing._request import Kind
 
-__all__ = ["ANSWERED", "ANY_POST", "EVERYWHERE", "Step"]
+__all__ = ["ANSWERED", "EVERYWHERE", "EVERYWHERE_OR_CONNECT", "STREAMED", "Step"]
 
-ANSWERED: frozenset[Kind] = frozenset({"call", "request"})
+ANSWERED: Final[frozenset[Kind]] = frozenset({"call", "request"})
 """Requests that carry an id, and so are owed a JSON-RPC answer."""
 
-ANY_POST: frozenset[Kind] = ANSWERED | {"notification", "token"}
+EVERYWHERE: Final[frozenset[Kind]] = frozenset(
+    {"call", "request", "notification", "token", "get", "delete"}
+)
 
-EVERYWHERE: frozenset[Kind] = ANY_POST | {"get", "delete"}
+EVERYWHERE_OR_CONNECT: Final[frozenset[Kind]] = frozenset(
+    {"call", "request", "notification", "token", "get", "delete", "connect"}
+)
+
+STREAMED: Final[frozenset[Kind]] = frozenset({"call", "request", "get"})
+"""Requests that an event stream can answer."""
 
 
 class Step(ABC):

@@ -1,4 +1,4 @@
-"""The law of this file: steps that answer with an event stream: sound, cut, silent, or without an end.
+"""The law of this file: steps that answer with a stream: sound, cut, silent, or endless.
 
 Each docstring says what goes over the wire, and whether the tool ran.
 """
@@ -12,12 +12,10 @@ from typing import ClassVar, Literal, cast
 from surefoot.testing import _checks as check
 from surefoot.testing._exchange import JSON_LINE, Exchange
 from surefoot.testing._request import Kind, Reply
-from surefoot.testing._steps import ANSWERED, Step
+from surefoot.testing._steps import ANSWERED, STREAMED, Step
 from surefoot.testing._wire import chunk, compact_json, head, sse_event
 
 __all__ = ["EndlessComments", "EndlessStream", "HeldStream", "Sse", "SseCut"]
-
-_STREAMED: frozenset[Kind] = ANSWERED | {"get"}
 
 Before = int | Sequence[Mapping[str, object]]
 """Events that stand before the answer: so many log notifications, or these JSON-RPC messages."""
@@ -35,7 +33,7 @@ class Sse(Step):
     comments: Sequence[str] = ()
     """Comment lines that stand before every event."""
     ids: bool = False
-    """Give every event an id. A GET that names one as Last-Event-ID is given the answer (handshake era)."""
+    """Give every event an id, with which a GET can ask for the answer (handshake era)."""
     primed: bool = False
     """Open with an event that has an id and no data, as resumable servers do."""
     retry: int | str | None = None
@@ -89,8 +87,9 @@ class SseCut(Step):
     - `"end"`: the body ends soundly, and the connection is kept.
     - `"reset"`: the connection is reset.
 
-    With `after_event_id`, the last event before the cut carries that id (an event without data where
-    there is none), and a GET that names it as Last-Event-ID is given the answer, unless `resumes=False`.
+    With `after_event_id`, the last event before the cut carries that id (an event without data
+    where there is none), and a GET that names it as Last-Event-ID is given the answer, unless
+    `resumes=False`.
     """
 
     before: Before = 0
@@ -102,7 +101,7 @@ class SseCut(Step):
     how: Literal["close", "end", "reset"] = "close"
     resumes: bool = True
     ran: bool = True
-    fits: ClassVar[frozenset[Kind]] = _STREAMED
+    fits: ClassVar[frozenset[Kind]] = STREAMED
 
     def __post_init__(self) -> None:
         _messages(self.before)
@@ -112,8 +111,9 @@ class SseCut(Step):
         if self.after_event_id is not None:
             check.a_text("SseCut(after_event_id)", self.after_event_id)
         if self.half_event and not self.ran:
-            msg = "SseCut(half_event=True) needs ran=True, as half of nothing is nothing"
-            raise ValueError(msg)
+            raise ValueError(
+                "SseCut(half_event=True) needs ran=True, as half of nothing is nothing"
+            )
 
     async def play(self, exchange: Exchange) -> None:
         """Stream the events, then cut."""
@@ -157,7 +157,7 @@ class HeldStream(Step):
     seconds: float | None = None
     _: KW_ONLY
     ran: bool = True
-    fits: ClassVar[frozenset[Kind]] = _STREAMED
+    fits: ClassVar[frozenset[Kind]] = STREAMED
 
     def __post_init__(self) -> None:
         check.a_bool("HeldStream(ran)", self.ran)
@@ -180,16 +180,17 @@ class HeldStream(Step):
 
 @dataclass(frozen=True, slots=True)
 class EndlessComments(Step):
-    """An event stream of comments without an end, one every `interval` seconds. The tool ran, unless `ran=False`.
+    """An event stream of comments without an end, one every `interval` seconds.
 
-    It keeps a connection alive for ever without ever answering. It ends when the client leaves.
+    The tool ran, unless `ran=False`. It keeps a connection alive for ever without ever answering,
+    and ends when the client leaves.
     """
 
     interval: float = 0.05
     _: KW_ONLY
     comment: str = "ping"
     ran: bool = True
-    fits: ClassVar[frozenset[Kind]] = _STREAMED
+    fits: ClassVar[frozenset[Kind]] = STREAMED
 
     def __post_init__(self) -> None:
         check.a_number_of_seconds("EndlessComments(interval)", self.interval)
@@ -268,8 +269,9 @@ def _messages(before: object) -> list[Mapping[str, object]]:
         items = cast("Sequence[object]", before)
         if all(isinstance(item, Mapping) for item in items):
             return [cast("Mapping[str, object]", item) for item in items]
-    msg = "before takes a number of events, or a sequence of JSON-RPC messages as mappings"
-    raise TypeError(msg)
+    raise TypeError(
+        "before takes a number of events, or a sequence of JSON-RPC messages as mappings"
+    )
 
 
 def _log(place: int) -> Mapping[str, object]:

@@ -1,4 +1,4 @@
-"""The law of this file: a tool is a frozen declaration; how often its body ran is counted elsewhere.
+"""The law of this file: a tool is a frozen declaration; its runs are counted elsewhere.
 
 The four tools that every gateway offers stand for the four cases that matter to a client: a read, a
 change that nothing guards, a change that carries an idempotency key, and one that takes its time.
@@ -10,7 +10,7 @@ import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Final, cast
+from typing import Final
 
 from surefoot.testing._checks import a_bool, a_text
 from surefoot.testing._wire import compact_json
@@ -25,7 +25,7 @@ mapping becomes `structuredContent`, with its JSON as the text block beside it.
 """
 
 ToolBody = Callable[[Mapping[str, object]], ToolAnswer | Awaitable[ToolAnswer]]
-"""A tool's body: takes the arguments, sync or async. A sync one must not block, as it runs in the loop."""
+"""A tool's body: takes the arguments, sync or async; it runs in the loop, so must not block."""
 
 
 def _any_object() -> Mapping[str, object]:
@@ -58,8 +58,9 @@ class Tool:
         a_bool("Tool(makes_changes)", self.makes_changes)
         answer: object = self.answer
         if not isinstance(answer, str | Mapping) and not callable(answer):
-            msg = f"Tool(answer) takes a text, a mapping or a callable, not {type(answer).__name__}"
-            raise TypeError(msg)
+            raise TypeError(
+                f"Tool(answer) takes a text, a mapping or a callable, not {type(answer).__name__}"
+            )
 
     def listed(self) -> dict[str, object]:
         """The tool as tools/list shows it."""
@@ -79,13 +80,10 @@ class Tool:
 
     async def run(self, arguments: Mapping[str, object]) -> ToolAnswer:
         """Run the body once. Raises whatever the body raises."""
-        answer = self.answer
-        if isinstance(answer, str | Mapping):
-            return answer
-        given = answer(arguments)
-        if inspect.isawaitable(given):
-            given = await cast("Awaitable[ToolAnswer]", given)
-        return given
+        if not callable(self.answer):
+            return self.answer
+        given = self.answer(arguments)
+        return await given if inspect.isawaitable(given) else given
 
 
 def tool_result(answer: ToolAnswer) -> dict[str, object]:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from email.utils import format_datetime
 from functools import lru_cache
 from http import HTTPStatus
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -36,7 +36,7 @@ LAST_CHUNK = b"0\r\n\r\n"
 """Ends a chunked body (RFC 9112, 7.1); a stream that lacks it was cut."""
 
 _BLOCK = 1 << 20
-"""Bytes in one repeated block of a bomb: small enough to build fast, large enough to squeeze well."""
+"""Bytes in one repeated block of a bomb: small enough to build fast."""
 
 
 def compact_json(value: object) -> bytes:
@@ -75,7 +75,7 @@ def length_of(body: bytes) -> HeaderLine:
 
 
 def chunk(data: bytes) -> bytes:
-    """One chunk of a chunked body (RFC 9112, 7.1); empty data gives nothing, as it would end the body."""
+    """One chunk of a chunked body (RFC 9112, 7.1); nothing for no data, which would end it."""
     if not data:
         return b""
     return b"%x\r\n%b\r\n" % (len(data), data)
@@ -123,8 +123,8 @@ def sse_event(
 def gzip_of_repeated(before: bytes, filler: bytes, size: int, after: bytes) -> bytes:
     """A gzip body that unpacks to `before`, `size` bytes of one repeated filler byte, and `after`.
 
-    A block is squeezed once and then repeated, so that a bomb of hundreds of MiB takes its checksum's
-    time to build and a fraction of its size to hold.
+    A block is squeezed once and then repeated, so that a bomb of hundreds of MiB takes its
+    checksum's time to build and a fraction of its size to hold.
     """
     block = filler * _BLOCK
     whole, rest = divmod(size, _BLOCK)
@@ -159,5 +159,7 @@ def lines_from(
     headers: Mapping[str, str | bytes] | Iterable[tuple[str, str | bytes]],
 ) -> tuple[HeaderLine, ...]:
     """Header lines from a mapping or from pairs; pairs may name one header several times."""
-    pairs = headers.items() if isinstance(headers, Mapping) else headers
-    return tuple(header_line(name, value) for name, value in pairs)
+    if isinstance(headers, Mapping):
+        named = cast("Mapping[str, str | bytes]", headers)
+        return tuple(header_line(name, value) for name, value in named.items())
+    return tuple(header_line(name, value) for name, value in headers)
