@@ -66,6 +66,7 @@ lint: $(READY) ## ruff, rules and layout
 
 law: $(READY) ## imports point one way; the layout of the house
 	@$(BIN)/python tools/import_law.py
+	@$(BIN)/python tools/house_law.py
 
 types: $(READY) $(READY1) ## pyright, strict, against both majors of mcp
 	@$(BIN)/pyright --warnings

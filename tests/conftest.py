@@ -1,9 +1,9 @@
 """The law of this file: a test sees the same world everywhere: no proxy, no luck, both loops.
 
-Two environments run these tests. With mcp 2.x all of `tests/` runs except `tests/mcp1/`. With mcp 1.x,
-which has another HTTP family and other module names, `tests/mcp1/` runs and each file that says
-`pytestmark = pytest.mark.both_majors`; the word is looked for in the text, since importing a file that
-needs httpx2 would already fail there.
+Two environments run these tests. With mcp 2.x all of `tests/` runs except `tests/mcp1/`. With
+mcp 1.x, which has another HTTP family and other module names, `tests/mcp1/` runs and each file that
+says `pytestmark = pytest.mark.both_majors`; the word is looked for in the text, since importing a
+file that needs httpx2 would already fail there.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from pathlib import Path
 
 import hypothesis
 import pytest
+
 from support.corpora import ABSENT, corpora
 
 MCP_MAJOR = int(version("mcp").partition(".")[0])
