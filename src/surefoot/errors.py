@@ -1,10 +1,10 @@
-"""The law of this file: every failure that surefoot raises is drawn here, and none carries a secret.
+"""The law of this file: every failure that surefoot raises is drawn here, none with a secret.
 
 ```
 Exception
 └── SurefootError
     ├── RateLimitedError            the server kept refusing; it did not say that the tool ran
-    ├── MayHaveRunError             no answer came back, and nothing proves that the tool did not run
+    ├── MayHaveRunError             no answer came, and nothing proves that the tool did not run
     ├── UnreadableAnswerError       an answer came, and cannot be read in exactly one way
     │   └── AnswerTooLargeError     ... because a bound was reached
     ├── AuthorizationRequiredError  a person must consent first; the URL is a field, never text
@@ -118,7 +118,7 @@ class UnreadableAnswerError(SurefootError):
     """An answer came that cannot be read in exactly one way (R95, R97, R98)."""
 
     rule: str
-    """The rule that it broke: a fixed word such as ``"duplicate-key"``, never text of the answer."""
+    """The rule it broke: a fixed word such as ``"duplicate-key"``, never text of the answer."""
 
     def __init__(self, *, rule: str) -> None:
         self.rule = rule
@@ -182,7 +182,7 @@ class CredentialError(SurefootError):
 
 
 class InvalidCredentialError(CredentialError, ValueError):
-    """A credential value that must not reach the HTTP stack (B8); ``reason`` names the broken rule."""
+    """A value that must not reach the HTTP stack (B8); ``reason`` names the broken rule."""
 
 
 class DeadlineExceededError(SurefootError, TimeoutError):

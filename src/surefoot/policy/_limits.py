@@ -12,6 +12,8 @@ from dataclasses import dataclass, field, fields
 from math import inf, isnan
 from typing import Final, Literal, get_args
 
+from ._options import a_bool, one_of, wrong_type, wrong_value
+
 __all__ = ["JITTERS", "Jitter", "Limits", "Retry", "RetryNotice"]
 
 Jitter = Literal["equal", "full", "none"]
@@ -45,7 +47,8 @@ class Limits:
     """How much each further ceiling grows; at least 1 (R48)."""
 
     jitter: Jitter = "equal"
-    """``equal``: half the ceiling to the ceiling; ``full``: zero to it; ``none``: exactly it (R49)."""
+    """``equal``: half the ceiling to it; ``full``: zero to it; ``none``: exactly it (R49).
+    """
 
     max_delay: float | None = None
     """Caps a backoff's ceiling before the draw; never touches a stated wait (R36, R50)."""
@@ -55,13 +58,7 @@ class Limits:
 
     def __post_init__(self) -> None:
         """Check each option, and apply R43's two clamps."""
-        if self.max_attempts is not None:
-            if isinstance(self.max_attempts, bool) or not isinstance(self.max_attempts, int):
-                if self.max_attempts != inf or isinstance(self.max_attempts, bool):
-                    raise _wrong_type("max_attempts", "a whole number, or None for no count")
-                object.__setattr__(self, "max_attempts", None)
-            elif self.max_attempts < 1:
-                object.__setattr__(self, "max_attempts", 1)
+        object.__setattr__(self, "max_attempts", _count("max_attempts", self.max_attempts))
         self._check("max_wait", none="no bound", low=-inf)
         if self.max_wait is not None and self.max_wait < 0:
             object.__setattr__(self, "max_wait", 0.0)
@@ -70,9 +67,7 @@ class Limits:
         self._check("multiplier", low=1.0, finite=True)
         self._check("max_delay", none="no cap", low=0.0)
         self._check("spread", low=0.0, finite=True)
-        if self.jitter not in JITTERS:
-            text = isinstance(self.jitter, str)
-            raise (_wrong_value if text else _wrong_type)("jitter", '"equal", "full" or "none"')
+        one_of("jitter", self.jitter, JITTERS)
 
     def _check(
         self,
@@ -83,22 +78,23 @@ class Limits:
         above: bool = False,
         finite: bool = False,
     ) -> None:
-        """Hold one duration or factor to its type and range; infinity means the same as ``None``."""
+        """Hold one duration or factor to its type and range; infinity means what ``None`` means."""
         value: object = getattr(self, name)
         off = "" if none is None else f", or None for {none}"
         if value is None and none is not None:
             return
         if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise _wrong_type(name, f"a number{off}")
+            raise wrong_type(name, f"a number{off}")
+        number = _as_float(value)
         rule = f"{'above' if above else 'at least'} {low:g}" if low != -inf else "a number"
-        if isnan(value) or value < low or (above and value == low) or (finite and value == inf):
-            raise _wrong_value(name, f"{rule}{' and finite' if finite else ''}{off}", value)
-        object.__setattr__(self, name, None if value == inf else float(value))
+        if isnan(number) or number < low or (above and number == low) or (finite and number == inf):
+            raise wrong_value(name, f"{rule}{' and finite' if finite else ''}{off}", number)
+        object.__setattr__(self, name, None if number == inf else number)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryNotice:
-    """What ``on_retry`` is told before a wait (R38 to R42): never a path, an argument or an answer."""
+    """What ``on_retry`` is told before a wait (R38 to R42): no path, no argument, no answer."""
 
     kind: Literal["throttle", "session-busy", "network"]
     """What is waited for."""
@@ -126,8 +122,8 @@ class RetryNotice:
 class Retry(Limits):
     """How a Gateway asks again: the limits of a call, and who is told before each wait.
 
-    ``Retry()`` is on with its defaults, ``retry=None`` switches everything off. See ``Limits`` for the
-    numbers and for what is raised.
+    ``Retry()`` is on with its defaults, ``retry=None`` switches everything off. See ``Limits`` for
+    the numbers and for what is raised.
     """
 
     on_retry: Callable[[RetryNotice], object] | None = field(default=None, repr=False)
@@ -141,9 +137,8 @@ class Retry(Limits):
         # Zero-argument super() does not survive the class copy that slots=True makes.
         Limits.__post_init__(self)
         if self.on_retry is not None and not callable(self.on_retry):
-            raise _wrong_type("on_retry", "a callable that takes one RetryNotice, or None")
-        if not isinstance(self.reconnect, bool):
-            raise _wrong_type("reconnect", "True or False")
+            raise wrong_type("on_retry", "a callable that takes one RetryNotice, or None")
+        a_bool("reconnect", self.reconnect)
 
     @property
     def limits(self) -> Limits:
@@ -151,12 +146,21 @@ class Retry(Limits):
         return Limits(**{f.name: getattr(self, f.name) for f in fields(Limits)})
 
 
-def _wrong_type(name: str, rule: str) -> TypeError:
-    """Name the option and what it takes; the value may be a secret put in the wrong place."""
-    return TypeError(f"{name}: must be {rule}")
+def _count(name: str, value: object) -> int | None:
+    """Read a number of sends: below 1 is 1 (R43), infinity is no count at all."""
+    rule = "a whole number, or None for no count"
+    if value is None or (isinstance(value, float) and value == inf):
+        return None
+    if isinstance(value, float) and isnan(value):
+        raise wrong_value(name, rule, value)
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise wrong_type(name, rule)
+    return max(1, int(value))
 
 
-def _wrong_value(name: str, rule: str, value: float | None = None) -> ValueError:
-    """Name the option and its rule; echo a value only if it is a number (R72)."""
-    echo = "" if value is None else f", not {value!r}"
-    return ValueError(f"{name}: must be {rule}{echo}")
+def _as_float(value: float) -> float:
+    """The nearest float; a whole number that no float holds is infinite."""
+    try:
+        return float(value)
+    except OverflowError:
+        return inf if value > 0 else -inf

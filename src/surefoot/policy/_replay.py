@@ -13,13 +13,15 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final, Literal, get_args
 
+from ._options import a_bool, one_of, wrong_type, wrong_value
+
 __all__ = [
     "Call",
     "Cause",
     "Permission",
+    "RepeatOn",
     "Replay",
     "ReplayPolicy",
-    "RepeatOn",
     "ToolRule",
     "idempotency_value",
     "permit",
@@ -33,6 +35,8 @@ Cause = Literal["throttle", "session-busy", "network", "reconnect", "auth", "red
 _CAUSES: Final[frozenset[str]] = frozenset(get_args(RepeatOn))
 _POLICIES: Final[tuple[ReplayPolicy, ...]] = get_args(ReplayPolicy)
 _KEY_ROOTS: Final = ("arguments.", "_meta.")
+_KEY: Final = "a path such as arguments.request_id or _meta.name"
+_TOOLS: Final = "a mapping of tool names to ToolRule objects"
 
 _READS: Final = frozenset(
     {
@@ -45,6 +49,23 @@ _READS: Final = frozenset(
     }
 )
 """Methods that the MCP specification defines as reads; with every ``*/list`` (D2, D36)."""
+
+
+def _check_causes(causes: object) -> None:
+    """Hold ``repeat_on`` to a set of its two words."""
+    if not isinstance(causes, AbstractSet):
+        raise wrong_type("repeat_on", 'a set of "throttle" and "network", for example {"throttle"}')
+    if not causes <= _CAUSES:
+        raise wrong_value("repeat_on", 'a set of "throttle" and "network" and nothing else')
+
+
+def _check_key(path: object) -> None:
+    """Hold an idempotency key's path to its two forms."""
+    if not isinstance(path, str):
+        raise wrong_type("idempotency_key", _KEY)
+    rest = next((path[len(root) :] for root in _KEY_ROOTS if path.startswith(root)), "")
+    if not rest or (path.startswith("arguments.") and not all(rest.split("."))):
+        raise wrong_value("idempotency_key", _KEY)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,15 +89,8 @@ class ToolRule:
 
     def __post_init__(self) -> None:
         """Check each option by its name."""
-        if not isinstance(self.makes_changes, bool):
-            msg = "makes_changes: must be True or False"
-            raise TypeError(msg)
-        if isinstance(self.repeat_on, str) or not isinstance(self.repeat_on, AbstractSet):
-            msg = 'repeat_on: must be a set of "throttle" and "network", for example {"throttle"}'
-            raise TypeError(msg)
-        if not self.repeat_on <= _CAUSES:
-            msg = 'repeat_on: knows only "throttle" and "network"'
-            raise ValueError(msg)
+        a_bool("makes_changes", self.makes_changes)
+        _check_causes(self.repeat_on)
         object.__setattr__(self, "repeat_on", frozenset(self.repeat_on))
         if self.idempotency_key is not None:
             _check_key(self.idempotency_key)
@@ -92,7 +106,8 @@ class Replay:
 
     Raises:
         TypeError: an option has the wrong type.
-        ValueError: an unknown policy, or a declaration that contradicts itself (D29); it names the tool.
+        ValueError: an unknown policy, or a declaration that contradicts itself (D29), whose tool is
+            named.
     """
 
     policy: ReplayPolicy = "assume-refused"
@@ -106,26 +121,9 @@ class Replay:
 
     def __post_init__(self) -> None:
         """Check the policy and each declaration, and freeze a copy."""
-        if self.policy not in _POLICIES:
-            kind = ValueError if isinstance(self.policy, str) else TypeError
-            msg = 'policy: must be "assume-refused" or "app-authorized"'
-            raise kind(msg)
-        if not isinstance(self.tools, Mapping):
-            msg = "tools: must map tool names to ToolRule objects"
-            raise TypeError(msg)
-        for name, rule in self.tools.items():
-            if not isinstance(name, str) or not isinstance(rule, ToolRule):
-                msg = "tools: must map tool names to ToolRule objects"
-                raise TypeError(msg)
-            if rule.makes_changes and rule.repeat_on and rule.idempotency_key is None:
-                msg = (
-                    f"tools[{name!r}]: makes_changes and repeat_on contradict each other; "
-                    "declare the idempotency_key by which the server deduplicates, or drop one"
-                )
-                raise ValueError(msg)
-        if not isinstance(self.trust_hints, bool):
-            msg = "trust_hints: must be True or False"
-            raise TypeError(msg)
+        one_of("policy", self.policy, _POLICIES)
+        _check_tools(self.tools)
+        a_bool("trust_hints", self.trust_hints)
         object.__setattr__(self, "tools", MappingProxyType(dict(self.tools)))
 
     @property
@@ -134,6 +132,11 @@ class Replay:
         return self.policy == "app-authorized" or any(
             "network" in rule.repeat_on for rule in self.tools.values()
         )
+
+    @property
+    def declares(self) -> bool:
+        """Whether the app declared anything beyond the default policy (R15)."""
+        return bool(self.tools) or self.policy != "assume-refused" or self.trust_hints
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle by the declarations; the read-only view itself does not pickle."""
@@ -147,7 +150,7 @@ def _rebuild_replay(policy: ReplayPolicy, tools: dict[str, ToolRule], hints: boo
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """What a series must know of the request: facts that were read once, before the first attempt."""
+    """What a series must know of the request, read once, before the first attempt."""
 
     method: str | None
     """The JSON-RPC method; ``None`` for a bodiless GET or DELETE."""
@@ -189,7 +192,7 @@ def permit(
     *,
     assumes: Literal["refused-before-execution"] | None = None,
 ) -> Permission | None:
-    """Answer the ONE question before a repeat: may this request be sent again? (R6)
+    """Answer the ONE question before a repeat: may this request be sent again (R6).
 
     Args:
         call: What is known of the request.
@@ -270,12 +273,16 @@ def _member(value: object, name: str) -> object:
     return members.get(name)
 
 
-def _check_key(path: object) -> None:
-    """Hold an idempotency key's path to its two forms."""
-    if not isinstance(path, str):
-        msg = "idempotency_key: must be a path such as arguments.request_id or _meta.name"
-        raise TypeError(msg)
-    rest = next((path[len(root) :] for root in _KEY_ROOTS if path.startswith(root)), "")
-    if not rest or (path.startswith("arguments.") and not all(rest.split("."))):
-        msg = "idempotency_key: must be a path such as arguments.request_id or _meta.name"
-        raise ValueError(msg)
+def _check_tools(tools: object) -> None:
+    """Hold the declarations to their types, and refuse a contradiction by the tool's name (D29)."""
+    if not isinstance(tools, Mapping):
+        raise wrong_type("tools", _TOOLS)
+    rules: Mapping[object, object] = tools  # pyright: ignore[reportUnknownVariableType]
+    for name, rule in rules.items():
+        if not isinstance(name, str) or not isinstance(rule, ToolRule):
+            raise wrong_type("tools", _TOOLS)
+        if rule.makes_changes and rule.repeat_on and rule.idempotency_key is None:
+            raise ValueError(
+                f"tools[{name!r}]: makes_changes and repeat_on contradict each other; declare "
+                "the idempotency_key by which the server deduplicates, or drop one of them"
+            )

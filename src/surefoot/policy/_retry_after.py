@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import sys
-from datetime import UTC, datetime, timedelta
+from datetime import MAXYEAR, UTC, datetime, timedelta
 from typing import Final
 
 __all__ = ["parse_http_date", "parse_retry_after"]
@@ -69,8 +69,8 @@ def parse_retry_after(value: str | None, *, now: datetime) -> float | None:
 
     Returns:
         Seconds, finite and never negative (a past date is 0.0; a number that no float holds is the
-        largest float, which fits into no budget), or ``None`` for an absent or malformed value: then
-        use your own backoff.
+        largest float, which fits into no budget), or ``None`` for an absent or malformed value:
+        then use your own backoff.
 
     Raises:
         ValueError: ``now`` has no time zone. No ``value`` raises.
@@ -115,7 +115,8 @@ def parse_http_date(value: str, *, now: datetime) -> datetime | None:
         return None
     try:
         if two_digits:
-            return _two_digit_date(match["wd"], year, (month, day, hour, minute, second - leap), leap, now)
+            rest = (month, day, hour, minute, second - leap)
+            return _two_digit_date(match["wd"], year, rest, now, leap=leap)
         when = datetime(year, month, day, hour, minute, second - leap, tzinfo=UTC)
         if _DAYS[when.weekday()] != match["wd"]:
             return None
@@ -125,7 +126,7 @@ def parse_http_date(value: str, *, now: datetime) -> datetime | None:
 
 
 def _two_digit_date(
-    weekday: str, year: int, rest: tuple[int, int, int, int, int], leap: bool, now: datetime
+    weekday: str, year: int, rest: tuple[int, int, int, int, int], now: datetime, *, leap: bool
 ) -> datetime | None:
     """Place a two-digit year by the 50-year rule, then check the weekday against that year."""
     month, day, hour, minute, second = rest
@@ -153,6 +154,6 @@ def _years_later(when: datetime, years: int) -> datetime | None:
     try:
         return when.replace(year=when.year + years)
     except ValueError:
-        if when.year + years > datetime.max.year:
+        if when.year + years > MAXYEAR:
             return None
         return when.replace(year=when.year + years, month=3, day=1)

@@ -46,7 +46,7 @@ class AnswerView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """ "This answer is a refusal", and what it asked for."""
+    """Says that an answer is a refusal, and what wait it asked for."""
 
     kind: RefusalKind
     """Which refusal it is."""
@@ -77,7 +77,7 @@ class RefusalRule(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ThrottleRule:
-    """HTTP 429, with the server's own `Retry-After` where it sent a readable one (R63, D14, D34)."""
+    """HTTP 429, with the server's own `Retry-After` where it sent a readable one (R63, D14)."""
 
     @property
     def reads(self) -> int:

@@ -1,8 +1,9 @@
 """The law of this file: one call is one series, and its budget holds whatever the reason to repeat.
 
-Facts in, decisions out; the shell sends, sleeps and records. Every fact is one attempt, every repeat
-has one grant, a wait is begun only if all of it fits, and a series that has ended stays ended (R20,
-R31 to R37, R43 to R45, D5 to D7). What may have run is a fact of the attempts, never of the policy.
+Facts in, decisions out; the shell sends, sleeps and records. Every fact is one attempt, every
+repeat has one grant, a wait is begun only if all of it fits, and a series that has ended stays
+ended (R20, R31 to R37, R43 to R45, D5 to D7). What may have run is a fact of the attempts, never of
+the policy.
 """
 
 from __future__ import annotations
@@ -160,7 +161,7 @@ class Series:
         "waited",
     )
 
-    def __init__(  # noqa: PLR0913 - the constructor is the one place where everything meets
+    def __init__(
         self,
         call: Call,
         rules: Sequence[Rule],
@@ -233,7 +234,9 @@ class Series:
                 found = self._repeat("network", now)
         if isinstance(found, Wait):
             return found
-        return Deliver(why=found) if isinstance(fact, Answered) else Fail(error=fact.error, why=found)
+        if isinstance(fact, Answered):
+            return Deliver(why=found)
+        return Fail(error=fact.error, why=found)
 
     def _repeat(
         self, cause: Cause, now: float, stated: float | None = None, index: int = 0
@@ -272,7 +275,10 @@ class Series:
             return 0.0 if self._end is None or now < self._end else "no-time"
         repeat = self._kinds.get(cause, 0) + 1
         draw = self._draw()
-        lowest = backoff(own, repeat, draw) if stated is None else stated_wait(own, stated, 0.0, 0.0)
+        if stated is None:
+            lowest = backoff(own, repeat, draw)
+        else:
+            lowest = stated_wait(own, stated, 0.0, 0.0)
         most_wait = _smaller(self._limits.max_wait, own.max_wait)
         if most_wait is not None and self.waited + lowest > most_wait:
             return "waiting-spent"

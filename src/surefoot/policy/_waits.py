@@ -38,7 +38,7 @@ def backoff(limits: Limits, repeat: int, draw: float) -> float:
 
 
 def stated_wait(limits: Limits, stated: float, room: float, draw: float) -> float:
-    """Seconds to wait when the server stated ``stated`` and ``room`` more seconds are left above it.
+    """Seconds to wait when the server stated ``stated`` and ``room`` more are left above it.
 
     A stated wait of zero, or a date in the past, still gets a floor of half of ``base_delay``: what
     reached us late was refused a moment ago (D15). The result is never below ``stated``.
