@@ -20,11 +20,13 @@ MAX_SPREAD: Final = 5.0
 
 def backoff_ceiling(limits: Limits, repeat: int) -> float:
     """Seconds: the ceiling of the draw before repeat number ``repeat`` (1 is the first repeat)."""
+    most = sys.float_info.max if limits.max_delay is None else limits.max_delay
+    if not limits.base_delay:
+        return 0.0
     try:
-        ceiling = limits.base_delay * limits.multiplier ** (repeat - 1)
+        return min(limits.base_delay * limits.multiplier ** (repeat - 1), most)
     except OverflowError:
-        ceiling = sys.float_info.max
-    return ceiling if limits.max_delay is None else min(ceiling, limits.max_delay)
+        return most
 
 
 def backoff(limits: Limits, repeat: int, draw: float) -> float:
@@ -41,7 +43,8 @@ def stated_wait(limits: Limits, stated: float, room: float, draw: float) -> floa
     """Seconds to wait when the server stated ``stated`` and ``room`` more are left above it.
 
     A stated wait of zero, or a date in the past, still gets a floor of half of ``base_delay``: what
-    reached us late was refused a moment ago (D15). The result is never below ``stated``.
+    reached us late was refused a moment ago. Any other is exact where ``spread`` is 0 (D15). The
+    result is never below ``stated``.
     """
     floor = max(stated, limits.base_delay / 2)
     spare = max(0.0, room - (floor - stated))
