@@ -46,6 +46,6 @@ def stated_wait(limits: Limits, stated: float, room: float, draw: float) -> floa
     reached us late was refused a moment ago. Any other is exact where ``spread`` is 0 (D15). The
     result is never below ``stated``.
     """
-    floor = max(stated, limits.base_delay / 2)
+    floor = stated or limits.base_delay / 2
     spare = max(0.0, room - (floor - stated))
     return floor + draw * min(limits.spread * stated, MAX_SPREAD, spare)
