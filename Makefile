@@ -27,7 +27,7 @@ PYTEST_ARGS ?=
 COVERAGE := -m coverage run
 PYTEST := -m pytest -n $(WORKERS) $(PYTEST_ARGS)
 
-.PHONY: help check env lint law types format test test-mcp1 coverage demo wheel clean
+.PHONY: help check env lint law ledger types format test test-mcp1 coverage demo wheel clean
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | awk -F '\t' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -67,6 +67,9 @@ lint: $(READY) ## ruff, rules and layout
 law: $(READY) ## imports point one way; the layout of the house
 	@$(BIN)/python tools/import_law.py
 	@$(BIN)/python tools/house_law.py
+
+ledger: $(READY) ## promise each numbered rule that a test has come to name
+	@$(BIN)/python tools/requirements_ledger.py --promise
 
 types: $(READY) $(READY1) ## pyright, strict, against both majors of mcp
 	@$(BIN)/pyright --warnings
