@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import sys
-from datetime import MAXYEAR, UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 __all__ = ["parse_http_date", "parse_retry_after"]
@@ -77,7 +77,7 @@ def parse_retry_after(value: str | None, *, now: datetime) -> float | None:
 
     Source: RFC 9110 sections 10.2.3 and 5.6.7; R87, D14.
     """
-    if now.tzinfo is None:
+    if now.utcoffset() is None:
         msg = "now: a time zone is needed, for example datetime.now(UTC)"
         raise ValueError(msg)
     if value is None:
@@ -100,11 +100,10 @@ def parse_http_date(value: str, *, now: datetime) -> datetime | None:
     """
     if len(value) > _LONGEST_DATE:
         return None
-    two_digits = False
     match = _IMF_FIXDATE.fullmatch(value) or _ASCTIME.fullmatch(value)
+    two_digits = match is None
     if match is None:
         match = _RFC850.fullmatch(value)
-        two_digits = True
     if match is None:
         return None
     year, day = int(match["y"]), int(match["d"])
@@ -115,45 +114,23 @@ def parse_http_date(value: str, *, now: datetime) -> datetime | None:
         return None
     try:
         if two_digits:
-            rest = (month, day, hour, minute, second - leap)
-            return _two_digit_date(match["wd"], year, rest, now, leap=leap)
+            year = _full_year(year, (month, day, hour, minute, second), now)
         when = datetime(year, month, day, hour, minute, second - leap, tzinfo=UTC)
-        if _DAYS[when.weekday()] != match["wd"]:
+        if (_LONG_DAYS if two_digits else _DAYS)[when.weekday()] != match["wd"]:
             return None
         return when + timedelta(seconds=leap)
     except (ValueError, OverflowError):
         return None
 
 
-def _two_digit_date(
-    weekday: str, year: int, rest: tuple[int, int, int, int, int], now: datetime, *, leap: bool
-) -> datetime | None:
-    """Place a two-digit year by the 50-year rule, then check the weekday against that year."""
-    month, day, hour, minute, second = rest
-    century = now.astimezone(UTC).year // 100 * 100
-    # The next century is a candidate too: "01" read in 2099 means 2101.
-    for base in (century + 100, century, century - 100):
-        full = base + year
-        limit = _years_later(now.astimezone(UTC), _YEARS_AHEAD)
-        try:
-            when = datetime(full, month, day, hour, minute, second, tzinfo=UTC)
-        except ValueError:
-            if base == century - 100:
-                raise
-            continue
-        if limit is not None and when > limit:
-            continue
-        if _LONG_DAYS[when.weekday()] != weekday:
-            return None
-        return when + timedelta(seconds=leap)
-    return None
+def _full_year(digits: int, rest: tuple[int, int, int, int, int], now: datetime) -> int:
+    """Place a two-digit year: the latest that puts the date at most 50 years ahead of ``now``.
 
-
-def _years_later(when: datetime, years: int) -> datetime | None:
-    """The same moment ``years`` later; 29 February becomes 1 March; ``None`` past year 9999."""
-    try:
-        return when.replace(year=when.year + years)
-    except ValueError:
-        if when.year + years > MAXYEAR:
-            return None
-        return when.replace(year=when.year + years, month=3, day=1)
+    Written as numbers and not as dates, since the same day 50 years on need not exist.
+    """
+    ours = now.astimezone(UTC)
+    moment = (ours.month, ours.day, ours.hour, ours.minute, ours.second, ours.microsecond)
+    horizon = ours.year + _YEARS_AHEAD
+    # The century of the horizon, not of today: "01" read in 2099 means 2101.
+    year = horizon // 100 * 100 + digits
+    return year if (year, *rest) <= (horizon, *moment) else year - 100
