@@ -22,10 +22,12 @@ from surefoot.wire._jsonrpc import (
 )
 from surefoot.wire._outgoing import Outgoing, OutgoingKind, read_request
 from surefoot.wire._sentences import MAY_HAVE_RUN, OUTCOMES, Outcome, sentence
+from surefoot.wire._sse import KEEP_ALIVE, SseBlock, SseDecoder, encode_event
 from surefoot.wire.strict_json import JsonLimits
 
 __all__ = [
     "INTERNAL_ERROR",
+    "KEEP_ALIVE",
     "MAY_HAVE_RUN",
     "OUTCOMES",
     "OUTCOME_KEY",
@@ -39,8 +41,11 @@ __all__ = [
     "Outgoing",
     "OutgoingKind",
     "RequestId",
+    "SseBlock",
+    "SseDecoder",
     "as_request_id",
     "discover_failure",
+    "encode_event",
     "error",
     "outcome_meta",
     "read_message",
