@@ -29,7 +29,5 @@ def a_bool(name: str, value: object) -> None:
 def one_of(name: str, value: object, words: tuple[str, ...]) -> None:
     """Hold an option to a closed set of words."""
     if value not in words:
-        *most, last = (f'"{word}"' for word in words)
-        raise (wrong_value if isinstance(value, str) else wrong_type)(
-            name, f"{', '.join(most)} or {last}"
-        )
+        kind = wrong_value if isinstance(value, str) else wrong_type
+        raise kind(name, " or ".join(f'"{word}"' for word in words))

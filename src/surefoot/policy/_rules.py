@@ -7,12 +7,15 @@ HTTP 429; a service's own forms live with that service (R60, R63).
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final, Literal, Protocol, runtime_checkable
+from math import isfinite
+from typing import Final, Literal, Protocol, get_args, runtime_checkable
 
 from ._limits import Limits, RetryNotice
+from ._options import one_of, wrong_type
 from ._retry_after import parse_http_date, parse_retry_after
 
 __all__ = ["AnswerView", "RefusalKind", "RefusalRule", "Rule", "ThrottleRule", "Verdict"]
@@ -20,6 +23,7 @@ __all__ = ["AnswerView", "RefusalKind", "RefusalRule", "Rule", "ThrottleRule", "
 RefusalKind = Literal["throttle", "session-busy"]
 """The closed set of refusals (R60, R74); an adapter may recognise more forms of these two."""
 
+_KINDS: Final[tuple[RefusalKind, ...]] = get_args(RefusalKind)
 _TOO_MANY_REQUESTS: Final = 429
 
 
@@ -52,10 +56,19 @@ class Verdict:
     """Which refusal it is."""
 
     retry_after: float | None = None
-    """Seconds that the server stated, or ``None`` when it stated nothing usable."""
+    """Seconds that the server stated, or ``None`` when it stated nothing usable. A rule may pass on
+    what it found in a body: NaN, infinity, a negative or no number at all become malformed here."""
 
     malformed: bool = False
     """Something was stated that cannot be read: own backoff, and the record says so (D14)."""
+
+    def __post_init__(self) -> None:
+        """Hold the kind to its closed set (R74), and a wait to what can be waited (D14, D17)."""
+        one_of("kind", self.kind, _KINDS)
+        if self.retry_after is not None:
+            seconds = _waitable(self.retry_after)
+            object.__setattr__(self, "retry_after", seconds)
+            object.__setattr__(self, "malformed", self.malformed or seconds is None)
 
 
 @runtime_checkable
@@ -111,9 +124,36 @@ class Rule:
     assumes: Literal["refused-before-execution"] | None = None
     """Set only by an adapter that repeats a refusal as its own policy (R67)."""
 
+    def __post_init__(self) -> None:
+        """Refuse what could only fail at the first refusal (R71)."""
+        _check_rule(self.recognise, self.limits)
+        if self.on_retry is not None and not callable(self.on_retry):
+            raise wrong_type("on_retry", "a callable that takes one RetryNotice, or None")
+        if self.assumes is not None:
+            one_of("assumes", self.assumes, ("refused-before-execution",))
+
 
 def _server_now(answer: AnswerView) -> datetime:
     """The response's own well-formed `Date`, which cancels a skewed clock, else our time (D34)."""
     lines = answer.values("date")
-    dated = parse_http_date(lines[0], now=answer.now) if len(lines) == 1 else None
+    dated = parse_http_date(lines[0].strip(" \t"), now=answer.now) if len(lines) == 1 else None
     return answer.now if dated is None else dated
+
+
+def _check_rule(recognise: object, limits: object) -> None:
+    """Hold a rule's recogniser and limits to their types."""
+    if not isinstance(recognise, RefusalRule):
+        raise wrong_type("recognise", "an object with reads and recognise(answer)")
+    if limits is not None and not isinstance(limits, Limits):
+        raise wrong_type("limits", "a Limits, or None for the call's own")
+
+
+def _waitable(stated: object) -> float | None:
+    """Seconds that can be waited; NaN passes every clamp, and a sleep on it never ends."""
+    if isinstance(stated, bool) or not isinstance(stated, (int, float)):
+        return None
+    try:
+        seconds = float(stated)
+    except OverflowError:
+        seconds = sys.float_info.max if stated > 0 else -1.0
+    return seconds if isfinite(seconds) and seconds >= 0 else None
