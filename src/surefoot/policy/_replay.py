@@ -183,6 +183,8 @@ class Permission:
 
 
 _UNDECLARED: Final = ToolRule()
+_UNSAID: Final = "refused-before-execution"
+"""What every repeat of a 429 assumes that the app itself did not allow (D32)."""
 
 
 def permit(
@@ -221,10 +223,10 @@ def permit(
     if cause in rule.repeat_on:
         return Permission(by="app")
     if replay.trust_hints and call.hinted and rule is _UNDECLARED:
-        return Permission(by="hint")
+        return Permission(by="hint", assumes=_UNSAID if cause == "throttle" else None)
     if cause == "throttle" and replay.policy == "assume-refused":
         by: Literal["adapter", "policy"] = "policy" if assumes is None else "adapter"
-        return Permission(by=by, assumes="refused-before-execution")
+        return Permission(by=by, assumes=_UNSAID)
     return None
 
 
@@ -236,7 +238,7 @@ def _permit_other(
         case "auth":
             return Permission(by="protocol", assumes="auth-rejected-before-execution")
         case "throttle":
-            return Permission(by="protocol", assumes="refused-before-execution")
+            return Permission(by="protocol", assumes=_UNSAID)
         case "network":
             method = call.method
             reads = method is not None and (method in _READS or method.endswith("/list"))
