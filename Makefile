@@ -25,9 +25,9 @@ READY1 := .venv-mcp1/.ready
 WORKERS ?= 2
 PYTEST_ARGS ?=
 COVERAGE := -m coverage run
-PYTEST := -m pytest -n $(WORKERS) $(PYTEST_ARGS)
+PYTEST := -m pytest -q -n $(WORKERS) $(PYTEST_ARGS)
 
-.PHONY: help check env lint law ledger types format test test-mcp1 coverage demo wheel clean
+.PHONY: help check env versions lint law ledger types format test test-mcp1 examples coverage wheel demo clean
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | awk -F '\t' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -58,6 +58,11 @@ $(READY1): pyproject.toml uv.lock | $(UV_OWN)
 	UV_PROJECT_ENVIRONMENT=.venv-mcp1 $(SYNC) --all-extras --no-default-groups --group test --group mcp1
 	@touch $@
 
+versions: $(READY) $(READY1) ## what the checks run with
+	@echo "uv      $$($(UV) --version)"
+	@$(BIN)/python tools/versions.py
+	@$(BIN1)/python tools/versions.py
+
 # ---- checks
 
 lint: $(READY) ## ruff, rules and layout
@@ -84,6 +89,9 @@ test: $(READY) ## the tests with mcp 2.x (PYTEST_ARGS="-k word" narrows)
 
 test-mcp1: $(READY1) ## the tests with mcp 1.x
 	@$(BIN1)/python $(PYTEST)
+
+examples: $(READY) ## the examples of the README and the docs, as printed
+	@$(BIN)/python -m pytest -q tests/house/test_readme_examples.py
 
 coverage: $(READY) $(READY1) ## both test runs, and their branches together
 	@rm -f .coverage .coverage.*

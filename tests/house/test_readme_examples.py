@@ -1,0 +1,121 @@
+"""Every example of the README and the docs runs as printed, against a gateway that throttles.
+
+The one thing that is changed is the address. The first use of a tool is refused once, so that an
+example which forgot what surefoot is for would fail.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from support.examples import PLACEHOLDER, Example, examples_in
+from surefoot.testing import FaultyGateway, Throttle
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+EXAMPLES = [example for page in PAGES for example in examples_in(page)]
+
+LINK = re.compile(r"\[[^\]]*\]\((?!https?://|#|mailto:)([^)#\s]+)")
+
+SAMPLE = """
+# A page
+
+```python
+print("plain")
+```
+
+```text
+plain
+```
+
+<!-- needs: no_such_framework, json -->
+```python
+import no_such_framework
+```
+
+<!-- fragment -->
+
+```python
+async with client: ...
+```
+
+```sh
+make demo
+```
+"""
+
+
+def run(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run one program by itself, with warnings as errors and an end."""
+    program = folder / "example.py"
+    program.write_text(code, "utf-8")
+    return subprocess.run(
+        [sys.executable, "-W", "error", program.name],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=30,
+    )
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=str)
+def test_an_example_runs_as_printed(example: Example, tmp_path: Path) -> None:
+    missing = [name for name in example.needs if importlib.util.find_spec(name) is None]
+    if missing:
+        pytest.skip(f"not installed: {', '.join(missing)}")
+    if example.fragment:
+        compile(f"async def fragment():\n{indented(example.code)}", str(example), "exec")
+        return
+    with FaultyGateway() as gateway:
+        gateway.script("tools/call", Throttle(retry_after=0))
+        done = run(example.code.replace(PLACEHOLDER, gateway.url), tmp_path)
+        assert (done.returncode, done.stderr) == (0, "")
+        if PLACEHOLDER in example.code:
+            assert gateway.journal, "the example names the gateway and never reaches it"
+    if example.prints is not None:
+        assert done.stdout == example.prints
+
+
+def indented(code: str) -> str:
+    """The code as the body of a function."""
+    return "".join(f"    {line}" for line in code.splitlines(keepends=True))
+
+
+def test_the_readme_has_examples() -> None:
+    assert any(example.page == ROOT / "README.md" for example in EXAMPLES)
+
+
+def test_blocks_are_taken_from_a_page_as_they_stand(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(SAMPLE, "utf-8")
+    plain, needy, fragment = examples_in(page)
+    assert (plain.code, plain.prints, plain.line) == ('print("plain")\n', "plain\n", 5)
+    assert needy.needs == ("no_such_framework", "json")
+    assert fragment.fragment
+    assert fragment.prints is None
+
+
+def test_a_mark_without_a_meaning_is_refused(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(SAMPLE.replace("fragment", "skip"), "utf-8")
+    with pytest.raises(ValueError, match="marked needs or fragment"):
+        examples_in(page)
+
+
+def test_an_example_that_warns_or_fails_is_found_out(tmp_path: Path) -> None:
+    assert run("print(1)", tmp_path).returncode == 0
+    assert run("import warnings; warnings.warn('old')", tmp_path).returncode != 0
+    assert run("raise SystemExit(3)", tmp_path).returncode != 0
+
+
+@pytest.mark.parametrize("page", [*PAGES, *ROOT.glob("C*.md")], ids=lambda page: page.name)
+def test_every_link_to_a_file_leads_to_one(page: Path) -> None:
+    text = page.read_text("utf-8")
+    assert [to for to in LINK.findall(text) if not (page.parent / to).exists()] == []
