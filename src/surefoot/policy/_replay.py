@@ -128,10 +128,10 @@ class Replay:
 
     @property
     def needs_series(self) -> bool:
-        """Whether the declaration needs a series even with the throttle rule off (R80)."""
-        return self.policy == "app-authorized" or any(
-            "network" in rule.repeat_on for rule in self.tools.values()
-        )
+        """Whether the declaration needs a series even with the throttle rule off (R80, D30)."""
+        if self.policy == "app-authorized" or self.trust_hints:
+            return True
+        return any("network" in rule.repeat_on for rule in self.tools.values())
 
     @property
     def declares(self) -> bool:
