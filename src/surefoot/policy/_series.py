@@ -139,7 +139,8 @@ class Series:
         replay: What the app declared.
         draw: Uniform in [0, 1).
         started: Monotonic seconds at which the call began.
-        reconnect: Whether what never left is sent again (D3).
+        reconnect: Whether the proof that a request never left is a permission (D3). Without it,
+            the app's word or the protocol's is, as for any network failure (R10, D2).
         patience: Seconds after which the caller stops listening, or ``None`` (B6).
     """
 
@@ -226,10 +227,13 @@ class Series:
                 return Deliver(why="final-answer")
             case NotSent(error=error, credential=True):
                 return Fail(error=error, why="credential-failed")
-            case NotSent(error=error):
-                reason = "reconnect" if self._reconnect else None
-                found = self._repeat(reason, now) if reason else "reconnect-off"
-            case Unanswered(error=error):
+            case NotSent() if self._reconnect:
+                found = self._repeat("reconnect", now)
+            case NotSent():
+                # Without the proof as a grant it is a network failure like any other (R10, R80).
+                found = self._repeat("network", now)
+                found = "reconnect-off" if found == "no-permission" else found
+            case Unanswered():
                 self.unanswered = True
                 found = self._repeat("network", now)
         if isinstance(found, Wait):
