@@ -30,6 +30,10 @@ __all__ = [
     "Why",
 ]
 
+_MOST_REDIRECTS: Final = 20
+"""A circle of redirects costs no waiting, so something else has to end it where nothing counts
+attempts (RFC 9110 section 15.4)."""
+
 Why = Literal[
     "final-answer",
     "no-permission",
@@ -221,6 +225,8 @@ class Series:
             case Answered(rejected=True) if not self._rejected_once:
                 found = self._repeat("auth", now)
                 self._rejected_once = True
+            case Answered(redirect=True) if self._kinds.get("redirect", 0) >= _MOST_REDIRECTS:
+                return Deliver(why="attempts-spent")
             case Answered(redirect=True):
                 found = self._repeat("redirect", now)
             case Answered():
