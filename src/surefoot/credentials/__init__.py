@@ -6,6 +6,9 @@ The port is ``CredentialProvider``; what it hands out is one of four kinds behin
 from __future__ import annotations
 
 from surefoot.credentials._blind import Blind, Secret
+from surefoot.credentials._command import CommandCredentials
+from surefoot.credentials._failures import TransientCredentialError
+from surefoot.credentials._file import FileCredentials, FilePermissions
 from surefoot.credentials._kinds import (
     ApiKey,
     Basic,
@@ -19,8 +22,13 @@ from surefoot.credentials._port import (
     AuthorizationRequired,
     CredentialProvider,
     CredentialRequest,
+    Generation,
     Issued,
 )
+from surefoot.credentials._reading import CredentialOf
+from surefoot.credentials._retrying import RetryingCredentials
+from surefoot.credentials._shared import SharedCredentials
+from surefoot.credentials._simple import EnvironmentCredentials, MissingCredentials
 from surefoot.credentials._static import StaticCredentials, as_issued, as_provider
 
 __all__ = [
@@ -29,15 +37,25 @@ __all__ = [
     "Basic",
     "Bearer",
     "Blind",
+    "CommandCredentials",
     "Credential",
     "CredentialKind",
+    "CredentialOf",
     "CredentialProvider",
     "CredentialRequest",
+    "EnvironmentCredentials",
+    "FileCredentials",
+    "FilePermissions",
+    "Generation",
     "HeaderLines",
     "Headers",
     "Issued",
+    "MissingCredentials",
+    "RetryingCredentials",
     "Secret",
+    "SharedCredentials",
     "StaticCredentials",
+    "TransientCredentialError",
     "as_issued",
     "as_provider",
 ]

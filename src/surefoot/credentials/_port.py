@@ -20,7 +20,13 @@ if TYPE_CHECKING:
 
     from surefoot.credentials._kinds import CredentialKind, HeaderLines
 
-__all__ = ["AuthorizationRequired", "CredentialProvider", "CredentialRequest", "Issued"]
+__all__ = [
+    "AuthorizationRequired",
+    "CredentialProvider",
+    "CredentialRequest",
+    "Generation",
+    "Issued",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +57,20 @@ class CredentialRequest:
 
 
 @final
+class Generation:
+    """Which credential was vended: a mark that says nothing of it, compared by identity (B9).
+
+    Whoever sent it sets ``accepted`` once a server answered with anything but 401. A provider that
+    refreshes tells so a credential that ran out from one that never worked.
+    """
+
+    __slots__ = ("accepted",)
+
+    def __init__(self) -> None:
+        self.accepted: bool = False
+
+
+@final
 class Issued(Blind):
     """One credential, as vended, with its life where the issuer stated one.
 
@@ -67,8 +87,8 @@ class Issued(Blind):
     expires_in: float | None
     """Seconds it lives from now, as its issuer stated; ``None`` when it did not."""
 
-    generation: object
-    """An opaque mark, compared by identity; one for each object, however often it is handed out."""
+    generation: Generation
+    """Which one it is, without what it is; the same however often this object is handed out."""
 
     def __init__(self, credential: Credential, /, *, expires_in: float | None = None) -> None:
         wrong = not isinstance(credential, Credential)  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -78,7 +98,7 @@ class Issued(Blind):
             message = "credential: must be Bearer, ApiKey, Basic or Headers"
             raise TypeError(message)
         object.__setattr__(self, "expires_in", _life(expires_in))
-        object.__setattr__(self, "generation", object())
+        object.__setattr__(self, "generation", Generation())
 
     def __repr__(self) -> str:
         """Show the kind and the life."""

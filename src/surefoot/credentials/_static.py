@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 from surefoot.credentials._kinds import Credential
 from surefoot.credentials._port import (
@@ -36,6 +36,9 @@ class StaticCredentials:
     """
 
     __slots__ = ("_by_service", "_everywhere")
+
+    refreshable: ClassVar[bool] = False
+    """A rejected one cannot be followed by another, so nothing is re-sent after a 401."""
 
     def __init__(self, credentials: Credential | Mapping[str, Credential], /) -> None:
         self._everywhere: Issued | None = None

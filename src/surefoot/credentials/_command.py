@@ -1,0 +1,175 @@
+"""The law of this file: a helper program is started from a list, and is bounded in time and output.
+
+No shell sees the list, so nothing in it is interpreted. What it writes to its standard error goes
+nowhere, because helpers print secrets when they fail. When time or output is spent, or the caller
+is cancelled, the program and what it started are killed, and the program is waited for.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from subprocess import DEVNULL, PIPE
+from typing import ClassVar, Final, cast
+
+import anyio
+from anyio.abc import Process
+
+from surefoot.credentials._blind import sealed
+from surefoot.credentials._failures import TransientCredentialError
+from surefoot.credentials._kinds import Bearer
+from surefoot.credentials._options import count, seconds
+from surefoot.credentials._port import CredentialRequest, Issued
+from surefoot.credentials._reading import CredentialOf, checked_kind, read_credential
+from surefoot.errors import CredentialError
+
+__all__ = ["CommandCredentials"]
+
+_TRY_AGAIN: Final = getattr(os, "EX_TEMPFAIL", 75)
+"""The exit code by which a program says that trying again may help (sysexits, EX_TEMPFAIL)."""
+
+_POSIX: Final = os.name == "posix"
+
+
+class CommandCredentials:
+    """Runs a helper program that prints a credential, once for each vend.
+
+    One line break at the end of what it prints is dropped. Put ``SharedCredentials`` around it,
+    with a ``lifetime``, to run it once for many attempts.
+
+    Args:
+        argv: The program and its arguments: a list, never one string.
+        kind: What the printed text is.
+        timeout: Seconds that it may take.
+        max_bytes: How much it may print.
+        env: Its environment; this process's own by default.
+        cwd: Where it runs; this process's own place by default.
+
+    Raises:
+        TypeError: an option has the wrong type. ``argv`` is not shown.
+        ValueError: an option is out of its range.
+    """
+
+    __slots__ = ("_argv", "_cwd", "_env", "_kind", "_max_bytes", "_timeout")
+
+    refreshable: ClassVar[bool] = True
+    """Running it again may print a fresh one."""
+
+    def __init__(
+        self,
+        argv: Sequence[str | os.PathLike[str]],
+        /,
+        *,
+        kind: CredentialOf = Bearer,
+        timeout: float = 10.0,
+        max_bytes: int = 64 * 1024,
+        env: Mapping[str, str] | None = None,
+        cwd: str | os.PathLike[str] | None = None,
+    ) -> None:
+        broken = _broken_argv(argv)
+        if broken is None:
+            self._argv = sealed([os.fspath(part) for part in argv])
+        del argv
+        if broken is not None:
+            raise broken
+        self._env = sealed(None if env is None else dict(env))
+        del env
+        self._cwd = cwd
+        self._kind = checked_kind(kind)
+        self._timeout = seconds("timeout", timeout)
+        self._max_bytes = count("max_bytes", max_bytes)
+
+    def __repr__(self) -> str:
+        return "CommandCredentials(...)"
+
+    async def vend(self, request: CredentialRequest, /) -> Issued:
+        """Run the program and return what it printed.
+
+        Raises:
+            TransientCredentialError: it took too long, or exited with 75 (EX_TEMPFAIL).
+            CredentialError: it could not be started, failed, or printed too much.
+            InvalidCredentialError: what it printed may not stand in a header (B8).
+        """
+        read = await self._run(request.service)
+        if isinstance(read, CredentialError):
+            raise read
+        return read
+
+    async def _run(self, service: str) -> Issued | CredentialError:
+        """Everything that happens while the text is at hand; returns an error, raises none."""
+        try:
+            process = await anyio.open_process(
+                self._argv(),
+                stdin=DEVNULL,
+                stdout=PIPE,
+                stderr=DEVNULL,
+                env=self._env(),
+                cwd=self._cwd,
+                start_new_session=_POSIX,
+            )
+        except (OSError, ValueError) as error:
+            reason = f"the helper program could not be started: {type(error).__name__}"
+            return CredentialError(reason, service=service)
+        printed: bytes | None = None
+        done = False
+        try:
+            with anyio.move_on_after(self._timeout) as bound:
+                printed = await _printed(process, self._max_bytes)
+                if printed is not None:
+                    await process.wait()
+                    done = True
+        finally:
+            await _ended(process, kill=not done)
+        if bound.cancelled_caught:
+            return TransientCredentialError("the helper program took too long", service=service)
+        if printed is None:
+            return CredentialError("the helper program printed too much", service=service)
+        if process.returncode == _TRY_AGAIN:
+            reason = "the helper program said to try again"
+            return TransientCredentialError(reason, service=service)
+        if process.returncode != 0:
+            reason = f"the helper program failed with exit code {process.returncode}"
+            return CredentialError(reason, service=service)
+        return read_credential(printed, self._kind, service=service)
+
+
+async def _printed(process: Process, limit: int) -> bytes | None:
+    """Everything that it prints, or ``None`` when it is more than ``limit`` bytes."""
+    parts: list[bytes] = []
+    size = 0
+    if process.stdout is not None:
+        async for part in process.stdout:
+            size += len(part)
+            if size > limit:
+                return None
+            parts.append(part)
+    return b"".join(parts)
+
+
+async def _ended(process: Process, *, kill: bool) -> None:
+    """Wait for the program and close its pipe, even while we are being cancelled.
+
+    Its whole group is killed, because a child that holds the pipe outlives the program itself.
+    """
+    with anyio.CancelScope(shield=True):
+        if kill:
+            with suppress(ProcessLookupError, PermissionError):
+                if _POSIX:
+                    os.killpg(process.pid, signal.SIGKILL)
+                else:
+                    process.kill()
+        await process.aclose()
+
+
+def _broken_argv(argv: object) -> Exception | None:
+    """Check the list without echoing a part of it."""
+    if isinstance(argv, (str, bytes)) or not isinstance(argv, Sequence):
+        return TypeError("argv: must be a list of program and arguments; no shell splits a string")
+    parts = cast("Sequence[object]", argv)
+    if not parts:
+        return ValueError("argv: must not be empty")
+    if all(isinstance(part, (str, os.PathLike)) for part in parts):
+        return None
+    return TypeError("argv: must hold nothing but str and paths")
