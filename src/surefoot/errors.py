@@ -49,6 +49,15 @@ def _rebuild(kind: type[SurefootError], message: str, facts: _FactDict) -> Suref
     return error
 
 
+def _plain(number: float) -> str:
+    """Write a number as people read it: to the thousandth, and a whole one to its last digit."""
+    return f"{round(number, 3):.15g}"
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
+
+
 class SurefootError(Exception):
     """The root: whatever surefoot raises on purpose is one of these."""
 
@@ -80,13 +89,12 @@ class RateLimitedError(SurefootError):
         self.retry_after = retry_after
         self.attempts = attempts
         self.waited = waited
-        when = "" if retry_after is None else f"; it asked for {retry_after:g} s more"
-        times = "once" if attempts == 1 else f"{attempts} times"
-        super().__init__(f"rate limited: refused {times}, {waited:g} s waited{when}")
+        when = "" if retry_after is None else f"; it asked for {_plain(retry_after)} s more"
+        super().__init__(f"rate limited: sent {_times(attempts)}, {_plain(waited)} s waited{when}")
 
 
 class MayHaveRunError(SurefootError):
-    """A call ended without an answer and nothing proves that it did not run (R27, REQUIREMENTS 4).
+    """A call ended without an answer and nothing proves that it did not run (R27).
 
     Sending it again may run it twice. Find out first.
     """
@@ -111,7 +119,7 @@ class MayHaveRunError(SurefootError):
         self.attempts = attempts
         self.call_id = call_id
         what = "the request" if tool is None else f"tool {tool!r}"
-        super().__init__(f"{what} may have run: {cause}, sent {attempts} time(s); not repeated")
+        super().__init__(f"{what} may have run: {cause}, sent {_times(attempts)}, not sent again")
 
 
 class UnreadableAnswerError(SurefootError):
@@ -134,7 +142,7 @@ class AnswerTooLargeError(UnreadableAnswerError):
     def __init__(self, *, rule: str, limit: float) -> None:
         super().__init__(rule=rule)
         self.limit = limit
-        self.args = (f"answer too large: {rule}, the limit is {limit:g}",)
+        self.args = (f"answer too large: {rule}, the limit is {_plain(limit)}",)
 
 
 class AuthorizationRequiredError(SurefootError):
@@ -193,7 +201,7 @@ class DeadlineExceededError(SurefootError, TimeoutError):
 
     def __init__(self, *, max_elapsed: float) -> None:
         self.max_elapsed = max_elapsed
-        super().__init__(f"the call's deadline of {max_elapsed:g} s passed")
+        super().__init__(f"the call's deadline of {_plain(max_elapsed)} s passed")
 
 
 class SessionLostError(SurefootError):
