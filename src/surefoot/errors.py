@@ -50,8 +50,8 @@ def _rebuild(kind: type[SurefootError], message: str, facts: _FactDict) -> Suref
 
 
 def _plain(number: float) -> str:
-    """Write a number as people read it: to the thousandth, and a whole one to its last digit."""
-    return f"{round(number, 3):.15g}"
+    """Write a number as people read it: a whole one to its last digit, no 0.30000000000000004."""
+    return f"{number:.12g}"
 
 
 def _times(count: int) -> str:
