@@ -49,7 +49,7 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
     for_mcp1 = HERE / "mcp1" in collection_path.parents
     if MCP_MAJOR > 1:
         return for_mcp1 or None
-    return None if for_mcp1 or "both_majors" in collection_path.read_text("utf-8") else True
+    return None if for_mcp1 or "mark.both_majors" in collection_path.read_text("utf-8") else True
 
 
 @pytest.fixture(params=["asyncio", "trio"], scope="module")

@@ -76,8 +76,9 @@ def test_an_example_runs_as_printed(example: Example, tmp_path: Path) -> None:
     with FaultyGateway() as gateway:
         gateway.script("tools/call", Throttle(retry_after=0))
         done = run(example.code.replace(PLACEHOLDER, gateway.url), tmp_path)
-        assert (done.returncode, done.stderr) == (0, "")
-        if PLACEHOLDER in example.code:
+        assert done.stderr == ""
+        assert done.returncode == 0
+        if "anyio.run(" in example.code and PLACEHOLDER in example.code:
             assert gateway.journal, "the example names the gateway and never reaches it"
     if example.prints is not None:
         assert done.stdout == example.prints
