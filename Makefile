@@ -6,6 +6,9 @@ SHELL := bash
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
 
+# The type checker comes with its Node.js and is pinned by the lock: it need not ask for a newer one.
+export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
+
 # The first interpreter that is new enough; `make PYTHON=/path/to/python ...` overrules.
 PYTHON ?= $(shell for p in python3.11 python3 python3.12 python3.13 python3.14; do \
 	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo "$$p" && break; done)
@@ -58,7 +61,7 @@ $(READY1): pyproject.toml uv.lock | $(UV_OWN)
 	UV_PROJECT_ENVIRONMENT=.venv-mcp1 $(SYNC) --all-extras --no-default-groups --group test --group mcp1
 	@touch $@
 
-versions: $(READY) $(READY1) ## what the checks run with
+versions: $(READY) $(READY1) | $(UV_OWN) ## what the checks run with
 	@echo "uv      $$($(UV) --version)"
 	@$(BIN)/python tools/versions.py
 	@$(BIN1)/python tools/versions.py
@@ -100,7 +103,7 @@ coverage: $(READY) $(READY1) ## both test runs, and their branches together
 	@$(BIN)/python -m coverage combine --quiet
 	@$(BIN)/python -m coverage report
 
-wheel: $(READY) ## the built wheel, alone in a fresh environment
+wheel: $(READY) | $(UV_OWN) ## the built wheel, alone in a fresh environment
 	@$(BIN)/python tools/check_wheel.py --uv $(UV)
 
 demo: $(READY) ## the same calls against a difficult gateway, without and with surefoot
