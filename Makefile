@@ -36,10 +36,10 @@ help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | awk -F '\t' '{ printf "  make %-12s %s\n", $$1, $$2 }'
 
 check: ## everything that CI asks for
-	@for step in lint law types coverage wheel; do \
-		started=$$SECONDS; printf '== %s\n' "$$step"; \
-		$(MAKE) --no-print-directory "$$step"; \
-		printf '== %s: %ss\n' "$$step" "$$((SECONDS - started))"; \
+	@for part in lint law types coverage wheel; do \
+		started=$$SECONDS; printf '== %s\n' "$$part"; \
+		$(MAKE) --no-print-directory "$$part"; \
+		printf '== %s: %ss\n' "$$part" "$$((SECONDS - started))"; \
 	done; echo "== check: all good"
 
 # ---- environments

@@ -1,7 +1,7 @@
 """The law of this file: published test suites are read where they lie, never copied into the tree.
 
 `SUREFOOT_DATA` names the folder that holds them (`JSONTestSuite/`, `aws4_testsuite/`, ...). Without
-it, a `shared/data` folder beside the repository or one of its parents is used.
+it, a folder of shared data beside the repository, or beside one of its parents, is used.
 """
 
 from __future__ import annotations
