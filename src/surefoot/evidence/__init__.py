@@ -1,0 +1,73 @@
+"""The law of this room: what happened is written down as plain values, complete or saying so.
+
+Events, the ledger that numbers them, the run that they belong to, and the protocols through which
+they leave. Nothing here waits, keeps time, or knows a network.
+"""
+
+from ._attempts import (
+    AnswerForm,
+    Attempt,
+    Effect,
+    Ended,
+    Grant,
+    Outcome,
+    Reason,
+    RefusalKind,
+    RequestAttempts,
+    Why,
+)
+from ._delivery import Alarm, Delivery
+from ._events import (
+    VERSION,
+    CallEnded,
+    CallStarted,
+    Content,
+    CredentialVended,
+    Entry,
+    Event,
+    EventSink,
+    RunEnded,
+    RunStarted,
+    event_schema_text,
+    sink_failed,
+)
+from ._ledger import Ledger
+from ._redaction import checked_label, origin
+from ._run import Run, bind, current_ledger, current_run
+from ._spans import AttemptSpan, SpanSource
+
+__all__ = [
+    "VERSION",
+    "Alarm",
+    "AnswerForm",
+    "Attempt",
+    "AttemptSpan",
+    "CallEnded",
+    "CallStarted",
+    "Content",
+    "CredentialVended",
+    "Delivery",
+    "Effect",
+    "Ended",
+    "Entry",
+    "Event",
+    "EventSink",
+    "Grant",
+    "Ledger",
+    "Outcome",
+    "Reason",
+    "RefusalKind",
+    "RequestAttempts",
+    "Run",
+    "RunEnded",
+    "RunStarted",
+    "SpanSource",
+    "Why",
+    "bind",
+    "checked_label",
+    "current_ledger",
+    "current_run",
+    "event_schema_text",
+    "origin",
+    "sink_failed",
+]

@@ -1,0 +1,139 @@
+"""The law of this file: every event of a run has a number, so that what is missing can be seen.
+
+Filing is safe from any thread and any loop, never raises for what a sink does, and never waits but
+for another caller's filing: ``surefoot.sinks`` puts a thread before a sink that could stall.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import datetime
+from typing import Any
+
+from ._delivery import Alarm, Delivery
+from ._events import VERSION, Content, Entry, EventSink, RunEnded, RunStarted
+
+__all__ = ["Ledger"]
+
+
+class Ledger:
+    """Numbers the events of one run and hands them to its sink (R22, B13).
+
+    Args:
+        sink: Where events go.
+        run: The run's id.
+        now: The time of day, aware, in UTC.
+        fresh_id: Makes the id of a call; unique without looking at any other.
+        start: Filed before the first event.
+        alarm: Told once when evidence becomes incomplete.
+        content: Whether the app wants arguments and answers in clear; who files them looks here.
+        close: Called when the ledger is closed: flushes, and closes what the run owns.
+    """
+
+    def __init__(
+        self,
+        sink: EventSink,
+        *,
+        run: str,
+        now: Callable[[], datetime],
+        fresh_id: Callable[[], str],
+        start: RunStarted | None = None,
+        alarm: Alarm | None = None,
+        content: Content = "digests",
+        close: Callable[[], object] | None = None,
+    ) -> None:
+        self.run = run
+        self.content: Content = content
+        self.fresh_id = fresh_id
+        self._delivery = Delivery(sink, alarm=alarm)
+        self._alarm = alarm
+        self._now = now
+        self._start = start
+        self._close = close
+        self._began: datetime | None = None
+        self._filed = 0
+        self._late = 0
+        # A sink may itself do something that is recorded: the same thread may come in again.
+        self._lock = threading.RLock()
+        self.closed = False
+        """No more events are taken."""
+
+    def __repr__(self) -> str:
+        """Show the run and how far it is."""
+        return f"<Ledger of run {self.run}, {self._filed} events>"
+
+    @property
+    def filed(self) -> int:
+        """Events that were numbered so far."""
+        return self._filed
+
+    @property
+    def dropped(self) -> int:
+        """Events that are known to be lost so far."""
+        return self._delivery.dropped + self._late
+
+    def begin(self) -> None:
+        """File that the run was opened, if that was not filed yet."""
+        with self._lock:
+            start, self._start = self._start, None
+            if start is not None:
+                self._began = self._now()
+                self._number(start, self._began)
+
+    def file(self, entry: Entry) -> None:
+        """File one event. Whatever the sink does, this returns and does not raise."""
+        with self._lock:
+            if self.closed:
+                self._too_late()
+                return
+            if self._start is not None:
+                self.begin()
+            self._number(entry, self._now())
+
+    def close(self, error: str | None = None) -> None:
+        """File that the run was closed, once; then flush.
+
+        Args:
+            error: The name of the class of what ended the run, if something was raised.
+        """
+        with self._lock:
+            if self.closed:
+                return
+            self.closed = True
+            if self._start is None:
+                now = self._now()
+                began = self._began
+                lasted = None if began is None else max(0.0, (now - began).total_seconds())
+                ended = RunEnded(
+                    events=self._filed + 1,
+                    dropped=self.dropped,
+                    duration_seconds=lasted,
+                    error=error,
+                )
+                self._number(ended, now)
+        if self._close is not None:
+            self._close()
+
+    def _number(self, entry: Entry, now: datetime) -> None:
+        self._filed += 1
+        event: dict[str, Any] = {
+            "v": VERSION,
+            "type": entry.type,
+            "seq": self._filed,
+            "time": now.isoformat(timespec="microseconds"),
+            "run": self.run,
+            **entry.body(),
+        }
+        self._delivery.hand(event)
+
+    def _too_late(self) -> None:
+        """Count an event that came after the run was closed; said once."""
+        self._late += 1
+        if self._late == 1 and self._alarm is not None:
+            with suppress(Exception):  # an alarm that fails changes nothing either
+                self._alarm(
+                    "evidence is incomplete: a request ended after its run was closed; close "
+                    "answers inside the run"
+                )
