@@ -21,6 +21,7 @@ from surefoot.wire._jsonrpc import (
     same_id,
 )
 from surefoot.wire._outgoing import Outgoing, OutgoingKind, read_request
+from surefoot.wire._scrub import MARK, MIN_SECRET, Scrub
 from surefoot.wire._sentences import MAY_HAVE_RUN, OUTCOMES, Outcome, sentence
 from surefoot.wire._sse import KEEP_ALIVE, SseBlock, SseDecoder, encode_event
 from surefoot.wire.strict_json import JsonLimits
@@ -28,7 +29,9 @@ from surefoot.wire.strict_json import JsonLimits
 __all__ = [
     "INTERNAL_ERROR",
     "KEEP_ALIVE",
+    "MARK",
     "MAY_HAVE_RUN",
+    "MIN_SECRET",
     "OUTCOMES",
     "OUTCOME_KEY",
     "PREFIX",
@@ -41,6 +44,7 @@ __all__ = [
     "Outgoing",
     "OutgoingKind",
     "RequestId",
+    "Scrub",
     "SseBlock",
     "SseDecoder",
     "as_request_id",

@@ -316,9 +316,6 @@ class SseDecoder:
             if line[:6] == b"data: ":
                 data.append(line[6:])
                 continue
-            if line == b"event: message":
-                event = "message"
-                continue
             name, _, value = line.partition(b":")
             if value[:1] == b" ":
                 value = value[1:]

@@ -1,0 +1,243 @@
+"""The law of this file: what an attempt carried as a secret does not come back in its answer (B7).
+
+Searched for is every secret of eight characters or more: as it is, JSON-escaped once and twice,
+percent-encoded in either case, in base64 and base64url at all three alignments. A search must cost
+next to nothing, because it runs on every answer and hits on hardly any. So each form is looked for
+by a *needle*, its longest part that no escaping changes; only where a needle is found is the answer
+parsed, and each string in it, keys included, matched exactly. What is replaced is always part of a
+string's value, so that the result is JSON again.
+
+The needle is taken from the end of a part: tokens of one kind begin alike, and end by chance.
+
+A ``Scrub`` holds secrets in a closure, shows nothing, and neither pickles nor copies.
+"""
+
+from __future__ import annotations
+
+import re
+from base64 import b64encode
+from collections.abc import Callable, Iterable, Iterator
+from itertools import count
+from typing import Any, Final, NamedTuple, NoReturn, cast
+
+from surefoot.wire.strict_json import dumps, loads
+
+__all__ = ["MARK", "MIN_SECRET", "Scrub"]
+
+MARK: Final = "[secret removed]"
+"""What stands where a secret stood."""
+
+MIN_SECRET: Final = 8
+"""Shorter secrets are not searched for: they would be found in words."""
+
+_LONGEST: Final = 64  # a longer needle finds nothing faster
+_TAIL: Final = 120  # bytes at the end of a secret that its base64 needles are taken from
+_PLAIN: Final = re.compile(rb"[A-Za-z0-9._~-]{4,}")
+_ALNUM: Final = re.compile(rb"[A-Za-z0-9]{4,}")
+_SCHEME: Final = re.compile(rb"[A-Za-z][A-Za-z0-9-]* +(?=[^ ])")
+_UNRESERVED: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._~-")
+_BASE64: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/_-")
+_TO_URL: Final = bytes.maketrans(b"+/", b"-_")
+_ALSO: Final = {"+": "|-", "/": "|_"}
+
+
+class _Form(NamedTuple):
+    """One way in which one secret may be written."""
+
+    text: str
+    """The secret, or the part of its base64 that depends on it alone."""
+
+    encoded: bool
+    """Whether ``text`` is base64, so that its neighbours hold a few more bits of the secret."""
+
+
+class Scrub:
+    """Takes the secrets of one attempt out of its answer; call it with canonical JSON.
+
+    Args:
+        secrets: the values, as they were sent. Of ``Bearer x`` and the like, ``x`` is the secret.
+    """
+
+    __slots__ = ("_needles", "_secrets", "searched", "too_short")
+
+    searched: int
+    """How many secrets are searched for."""
+
+    too_short: int
+    """How many are too short to be searched for, which the record must say."""
+
+    def __init__(self, secrets: Iterable[bytes]) -> None:
+        found = dict.fromkeys(_without_scheme(secret) for secret in secrets if secret)
+        long = [secret for secret in found if len(secret) >= MIN_SECRET]
+        self.searched = len(long)
+        self.too_short = len(found) - len(long)
+        self._secrets = _sealed(long)
+        self._needles = _sealed([needle for secret in long for needle in _needles(secret)])
+
+    def __repr__(self) -> str:
+        return f"Scrub(searched={self.searched}, too_short={self.too_short})"
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise TypeError("a scrub holds secrets: it is neither pickled nor copied")
+
+    def __call__(self, text: bytes) -> tuple[bytes, int]:
+        """Return canonical JSON without the secrets, and how many were found.
+
+        Bytes that hold none come back as they are.
+
+        Raises:
+            UnreadableAnswerError: a needle was found, and the text is not JSON.
+        """
+        for needle in self._needles():
+            # (find, because "in" on bytes costs twice as much.)
+            if text.find(needle) >= 0:
+                break
+        else:
+            return text, 0
+        cleaner = _Cleaner(self._secrets())
+        value = cleaner.clean(loads(text))
+        return (dumps(value), cleaner.hits) if cleaner.hits else (text, 0)
+
+    def holds(self, text: bytes) -> bool:
+        """Tell whether a text that is not JSON, such as a header's value, holds a secret."""
+        if not any(text.find(needle) >= 0 for needle in self._needles()):
+            return False
+        cleaner = _Cleaner(self._secrets())
+        cleaner.clean(text.decode("latin-1"))
+        return cleaner.hits > 0
+
+
+class _Cleaner:
+    """Replaces the forms of the secrets in the strings of one value, and counts."""
+
+    def __init__(self, secrets: Iterable[bytes]) -> None:
+        self._patterns = [
+            (_pattern(form), form.encoded) for secret in secrets for form in _forms(secret)
+        ]
+        self.hits = 0
+
+    def clean(self, value: Any) -> Any:
+        """Return the value with every string in it cleaned; depth is bounded by the parser."""
+        if isinstance(value, str):
+            return self._clean_string(value)
+        if isinstance(value, list):
+            return list(map(self.clean, cast("list[Any]", value)))
+        if isinstance(value, dict):
+            members: dict[str, Any] = {}
+            for name, member in cast("dict[str, Any]", value).items():
+                members[self._clean_key(name, members)] = self.clean(member)
+            return members
+        return value
+
+    def _clean_key(self, name: str, taken: dict[str, Any]) -> str:
+        """Clean a key; two that become the same stay two."""
+        clean = self._clean_string(name)
+        if clean is name or clean not in taken:
+            return clean
+        return next(key for n in count(2) if (key := f"{clean} ({n})") not in taken)
+
+    def _clean_string(self, text: str) -> str:
+        """Replace each form of each secret in one string."""
+        for pattern, encoded in self._patterns:
+            kept: list[str] = []
+            end = 0
+            for match in pattern.finditer(text):
+                start, stop = match.span()
+                if encoded:
+                    start, stop = _with_neighbours(text, start, stop)
+                kept.append(text[end : max(start, end)])
+                end = stop
+            if kept:
+                self.hits += len(kept)
+                text = MARK.join([*kept, text[end:]])
+        return text
+
+
+def _sealed(items: Iterable[bytes]) -> Callable[[], tuple[bytes, ...]]:
+    """Hide items in a closure, which no repr, ``vars`` or pickle looks into."""
+    held = tuple(items)
+    return lambda: held
+
+
+def _without_scheme(secret: bytes) -> bytes:
+    """Leave the scheme out: who quotes a token does not always quote what stood before it."""
+    scheme = _SCHEME.match(secret)
+    return secret[scheme.end() :] if scheme else secret
+
+
+def _base64(secret: bytes, lead: int) -> bytes:
+    """Encode a secret that stands ``lead`` bytes into its group of three.
+
+    Only the characters whose bits are all the secret's own are returned.
+    """
+    first = -(-8 * lead // 6)
+    return b64encode(bytes(lead) + secret)[first : 8 * (lead + len(secret)) // 6]
+
+
+def _forms(secret: bytes) -> Iterator[_Form]:
+    """List what is matched exactly once a needle was found."""
+    yield _Form(secret.decode("latin-1"), encoded=False)
+    for lead in range(3):
+        yield _Form(_base64(secret, lead).decode(), encoded=True)
+
+
+def _needles(secret: bytes) -> Iterator[bytes]:
+    """List what every answer is searched for: in each form, a run that no escaping changes."""
+    longest = max(_PLAIN.findall(secret), key=len, default=b"")
+    if longest:
+        yield longest[-_LONGEST:]
+    else:
+        yield from _spellings(secret.decode("latin-1"))
+    # Whole groups of three are left out in front, so that the rest is aligned as the whole is.
+    end = secret[max(0, len(secret) - _TAIL) // 3 * 3 :]
+    for lead in range(3):
+        inner = _base64(end, lead)
+        longest = max(_ALNUM.findall(inner), key=len, default=b"")
+        if longest:
+            yield longest[-_LONGEST:]
+        else:
+            yield inner
+            yield inner.translate(_TO_URL)
+
+
+def _spellings(text: str) -> list[bytes]:
+    """List how a secret without any plain run may be written; there is hardly such a secret."""
+    once = dumps(text)[1:-1]
+    twice = dumps(once.decode())[1:-1]
+    found = [once, twice, twice.replace(b"/", b"\\\\/"), dumps(twice.decode())[1:-1]]
+    for kept in ("", "/"):
+        quoted = "".join(
+            char if char in _UNRESERVED or char in kept else f"%{ord(char):02X}" for char in text
+        )
+        found += [quoted.encode(), quoted.replace("%20", "+").encode()]
+        lower = re.sub("%[0-9A-F]{2}", lambda match: match[0].lower(), quoted)
+        found += [lower.encode(), lower.replace("%20", "+").encode()]
+    return list(dict.fromkeys(found))
+
+
+def _pattern(form: _Form) -> re.Pattern[str]:
+    """Match every spelling of one form; what no escaping changes stands for itself."""
+    return re.compile("".join(_spelled(char, encoded=form.encoded) for char in form.text))
+
+
+def _spelled(char: str, *, encoded: bool) -> str:
+    """Match one character as it is, after backslashes, percent-encoded or as a JSON escape."""
+    if char in _UNRESERVED:
+        return re.escape(char)
+    code = f"{ord(char):02x}"
+    any_case = "".join(f"[{digit}{digit.upper()}]" if digit.isalpha() else digit for digit in code)
+    itself = {"\\": r"\\+", "\t": r"\t|\\+t"}.get(char, rf"\\*{re.escape(char)}")
+    also = _ALSO.get(char, "") if encoded else (r"|\+" if char == " " else "")
+    return rf"(?:{itself}|%(?:25)?{any_case}|\\+u00{any_case}{also})"
+
+
+def _with_neighbours(text: str, start: int, stop: int) -> tuple[int, int]:
+    """Take in the characters that hold the secret's first and last bits, and the padding."""
+    for _ in range(2):
+        if start and text[start - 1] in _BASE64:
+            start -= 1
+        if stop < len(text) and text[stop] in _BASE64:
+            stop += 1
+    while stop < len(text) and text[stop] == "=":
+        stop += 1
+    return start, stop
