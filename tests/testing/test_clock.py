@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import anyio
 import pytest
+
 from surefoot.testing import FakeClock
 
 pytestmark = pytest.mark.anyio

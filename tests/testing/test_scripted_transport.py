@@ -7,6 +7,7 @@ from typing import Any
 
 import anyio
 import pytest
+
 from surefoot.testing import Fails, Replies, ScriptedTransport
 
 pytestmark = pytest.mark.anyio
@@ -166,19 +167,19 @@ def test_what_it_proves_is_said_by_the_test() -> None:
 
 
 @pytest.mark.parametrize(
-    ("build", "error", "names"),
+    ("kind", "args", "options", "error", "names"),
     [
-        (lambda: Replies(99), ValueError, "status"),
-        (lambda: Replies("200"), TypeError, "status"),  # pyright: ignore[reportArgumentType]
-        (lambda: Replies(body=b"", json={}), ValueError, "one of"),
-        (lambda: Fails("Reset"), ValueError, "name"),
-        (lambda: ScriptedTransport(200), TypeError, "int"),  # pyright: ignore[reportArgumentType]
-        (lambda: ScriptedTransport(proves_not_sent=1), TypeError, "proves_not_sent"),  # pyright: ignore[reportArgumentType]
+        (Replies, (99,), {}, ValueError, "status"),
+        (Replies, ("200",), {}, TypeError, "status"),
+        (Replies, (), {"body": b"", "json": {}}, ValueError, "one of"),
+        (Fails, ("Reset",), {}, ValueError, "name"),
+        (ScriptedTransport, (200,), {}, TypeError, "int"),
+        (ScriptedTransport, (), {"proves_not_sent": 1}, TypeError, "proves_not_sent"),
     ],
 )
 def test_what_cannot_be_played_is_refused_when_declared(
-    build: Any, error: type[Exception], names: str
+    kind: Any, args: Any, options: dict[str, Any], error: type[Exception], names: str
 ) -> None:
     """R71, R72. The error names the option."""
     with pytest.raises(error, match=names):
-        build()
+        kind(*args, **options)

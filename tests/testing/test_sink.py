@@ -6,6 +6,7 @@ import threading
 
 import anyio
 import pytest
+
 from surefoot.testing import RecordingSink
 
 

@@ -11,6 +11,7 @@ from typing import ClassVar, Literal
 
 from surefoot.testing import _checks as check
 from surefoot.testing._exchange import JSON_LINE, Exchange
+from surefoot.testing._link import Link
 from surefoot.testing._request import Kind, Reply
 from surefoot.testing._steps import ANSWERED, EVERYWHERE, EVERYWHERE_OR_CONNECT, Step
 from surefoot.testing._wire import chunk, compact_json, head, length_of, pieces
@@ -71,12 +72,12 @@ class Reset(Step):
             await exchange.pause(_SETTLE)
         self.end(exchange)
 
-    def end(self, exchange: Exchange) -> None:
-        """End the connection in the way that was asked for."""
+    def end(self, connection: Exchange | Link) -> None:
+        """End a connection in the way that was asked for."""
         if self.how == "reset":
-            exchange.reset()
+            connection.reset()
         else:
-            exchange.hang_up()
+            connection.hang_up()
 
 
 @dataclass(frozen=True, slots=True)

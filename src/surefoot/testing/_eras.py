@@ -200,8 +200,8 @@ class Service:
             result: dict[str, object] | None = {
                 "tools": [tool.listed() for tool in self._tools.values()]
             }
-        elif method == "server/discover" and not modern:
-            result = None
+        elif method == ("ping" if modern else "server/discover"):
+            result = None  # each belongs to the other era
         else:
             result = simple_result(method, received.params, MODERN_VERSIONS)
         if result is None:

@@ -200,7 +200,7 @@ class Exchange:
     def hang_up(self) -> None:
         """Close the connection after what was written, with an ordinary FIN."""
         self.complete = True
-        self._link.close()
+        self._link.hang_up()
 
     async def hung_up(self) -> None:
         """Wait until the client has left, or the gateway closes."""

@@ -147,7 +147,7 @@ class Link(asyncio.Protocol):
             raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _LINGER_ZERO)
         self._transport.abort()
 
-    def close(self) -> None:
+    def hang_up(self) -> None:
         """Close after what was written has gone out."""
         self._closing = True
         self._fed.set()

@@ -10,6 +10,7 @@ import threading
 from typing import TYPE_CHECKING
 
 from surefoot.testing._answers import Answer
+from surefoot.testing._breaks import Reset
 from surefoot.testing._exchange import JSON_LINE, Exchange, GoneError
 from surefoot.testing._link import Link, UnreadableRequestError
 from surefoot.testing._methods import error_message
@@ -29,6 +30,9 @@ __all__ = ["Guards", "Serving"]
 
 _PATIENCE = 5.0
 """Seconds that the thread is given to end, before that is reported as a fault."""
+
+_ACCEPTED = 0.02
+"""Seconds until a connection that dies on accept does, so that connecting to it has succeeded."""
 
 _LAST_TURNS = 100
 """Turns of the loop within which every connection is told that it was closed; two suffice."""
@@ -176,11 +180,9 @@ class Serving:
 
     async def _serve(self, link: Link) -> None:
         step = self._scripts.take_for_connection()
-        if step is not None and not isinstance(step, Answer):
-            if getattr(step, "how", "reset") == "reset":
-                link.reset()
-            else:
-                link.close()
+        if isinstance(step, Reset):
+            await asyncio.sleep(_ACCEPTED)
+            step.end(link)
             return
         try:
             while link.open:
@@ -194,7 +196,7 @@ class Serving:
         except UnreadableRequestError:
             await link.write(head(400, ((b"content-length", b"0"), (b"connection", b"close"))))
         finally:
-            link.close()
+            link.hang_up()
 
     async def _answer(self, link: Link, received: Received) -> None:
         service = self._service
@@ -223,7 +225,7 @@ class Serving:
             elif exchange.withdrawn:
                 await exchange.confirm_withdrawal()
         except GoneError:
-            link.close()
+            link.hang_up()
         finally:
             link.when_gone = None
             service.leave(exchange)
@@ -231,11 +233,13 @@ class Serving:
                 exchange.task.cancel()
                 await asyncio.wait({exchange.task})
             self.journal.close(entry.sequence)
+        if (received.header("connection") or "").lower() == "close":
+            link.hang_up()
 
     def _report(self, link: Link, crash: BaseException) -> None:
         if not isinstance(crash, GoneError):
             self.crashes.append(crash)
-        link.close()
+        link.hang_up()
 
     async def _play(self, exchange: Exchange) -> None:
         received, number = exchange.received, exchange.number
