@@ -1,0 +1,216 @@
+"""The law of this file: one noun carries all that is declared about one server, behind every door.
+
+A door only chooses how a client is handed the same stack; none adds behaviour of its own. A Gateway
+holds nothing that belongs to an event loop, so one object serves threads and loops alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+
+from surefoot.policy import Replay, Retry, Rule
+from surefoot.transports import Clock, StackPlan, SystemClock, build_stack, chance, is_stack_for
+
+from ._evidence import ledger_for
+from ._options import Answers, Mode, Options, check_options
+from ._sdk import default_timeout, http_library, streams
+
+if TYPE_CHECKING:
+    from surefoot.evidence import EventSink
+
+    from surefoot.credentials import Credential, CredentialProvider
+    from surefoot.errors import AuthorizationRequiredError
+    from surefoot.transports import Signer
+
+__all__ = ["Gateway"]
+
+_Client = TypeVar("_Client")
+_ON = Retry()
+
+
+class Gateway:
+    """One MCP server, and everything that the app declares about it.
+
+    Args:
+        url: The server's MCP endpoint, http or https. Only requests to its origin and path are
+            ours (D31).
+        name: The label that notices, logs and evidence use in place of the origin (R42, R52).
+        credentials: A ``CredentialProvider``, a ``Bearer``, ``ApiKey``, ``Basic`` or ``Headers``,
+            or an async function; asked for every attempt (R105).
+        signer: Awaited below vending with the finished request; returns the request that is sent.
+        service: What the provider is asked for (R111).
+        scopes: The scopes that the provider is asked for.
+        mode: ``"machine"`` or ``"user"``.
+        headers: Static headers without secrets; a vended header wins over them (R112).
+        retry: The budget of one call, or ``None`` to switch all repeats off.
+        replay: What may be repeated, per tool (R4); ``None`` declares nothing (R15).
+        answers: ``"checked"`` or ``"strict"`` (D20).
+        caller_timeout: Seconds after which the caller stops listening; no wait outlasts it (B6).
+        on_authorization: Told when a person must consent first.
+        evidence: Where evidence goes outside of any run: a sink or a callable.
+        clock: Time; for tests.
+        draw: Chance, uniform in [0, 1); for tests.
+
+    Raises:
+        TypeError: an option has the wrong type; the message names it and the way out.
+        ValueError: an option is out of range or contradicts another. No text value is echoed.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        name: str | None = None,
+        credentials: CredentialProvider | Credential | Callable[..., Any] | None = None,
+        signer: Signer | None = None,
+        service: str = "gateway",
+        scopes: Sequence[str] = (),
+        mode: Mode = "machine",
+        headers: Mapping[str, str] | None = None,
+        retry: Retry | None = _ON,
+        replay: Replay | None = None,
+        answers: Answers = "checked",
+        caller_timeout: float | None = None,
+        on_authorization: Callable[[AuthorizationRequiredError], object] | None = None,
+        evidence: EventSink | Callable[..., object] | None = None,
+        clock: Clock | None = None,
+        draw: Callable[[], float] = chance,
+    ) -> None:
+        self._options: Options = check_options(
+            url,
+            name=name,
+            credentials=credentials,
+            signer=signer,
+            service=service,
+            scopes=scopes,
+            mode=mode,
+            headers=headers,
+            retry=retry,
+            replay=replay,
+            answers=answers,
+            caller_timeout=caller_timeout,
+            on_authorization=on_authorization,
+        )
+        self._clock: Clock = clock or SystemClock()
+        self._ledger = None if evidence is None else ledger_for(evidence, self._clock)
+        self._draw = draw
+        self._rules: tuple[Rule, ...] = ()
+
+    def __repr__(self) -> str:
+        """Show the label or the host, and nothing that could be a secret."""
+        return f"Gateway({self._options.name or self._options.endpoint.origin!r})"
+
+    @property
+    def url(self) -> str:
+        """The endpoint."""
+        return self._options.endpoint.url
+
+    @property
+    def name(self) -> str | None:
+        """The declared label."""
+        return self._options.name
+
+    async def aclose(self) -> None:
+        """Hand the last evidence over. Clients that a door returned are their user's to close."""
+        if self._ledger is not None:
+            self._ledger.close()
+
+    async def __aenter__(self) -> Self:
+        """Return the Gateway itself."""
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        """Close the Gateway."""
+        await self.aclose()
+
+    @asynccontextmanager
+    async def transport(self, **settings: Any) -> AsyncIterator[tuple[Any, Any]]:
+        """Open fresh ``(read, write)`` streams for ``mcp.Client`` or a ``ClientSession``.
+
+        ``settings`` go to the SDK's own Streamable HTTP transport (``terminate_on_close``, …).
+        Yields two streams on both majors of the SDK.
+        """
+        async with self.http_client() as client, streams(self.url, client, **settings) as pair:
+            yield pair
+
+    def http_client(self, *, auth_above: bool = False, **settings: Any) -> Any:
+        """Return an ``AsyncClient`` of the family that the installed ``mcp`` uses.
+
+        ``settings`` are the client's own (``timeout``, ``verify``, ``proxy``, ``auth``, …);
+        timeouts default to the SDK's: 30 s, and 300 s to read. The caller closes the client.
+
+        Args:
+            auth_above: An auth flow above this client wants to see the server's 401 and 403 even on
+                mcp 1.x, where they otherwise end a session (DESIGN section 7).
+            settings: Passed on to the client.
+        """
+        settings.setdefault("timeout", default_timeout())
+        client = http_library().AsyncClient(**settings)
+        return self.protect(client, auth_above=auth_above)
+
+    def http_client_factory(
+        self, headers: Any = None, timeout: Any = None, auth: Any = None, **extra: Any
+    ) -> Any:
+        """Return a client as ``http_client`` does, in the shape that frameworks call a factory.
+
+        A ``None`` stands for "not given", as frameworks mean it; ``extra`` goes to the client.
+        """
+        given = {"headers": headers, "timeout": timeout, "auth": auth}
+        settings = {name: value for name, value in given.items() if value is not None}
+        return self.http_client(**settings, **extra)
+
+    def protect(self, client: _Client, *, auth_above: bool = False) -> _Client:
+        """Wrap the transport and the mounts of an ``AsyncClient`` in place, and return that client.
+
+        Proxies, TLS settings and event hooks stay, because nothing is built anew: passing
+        ``transport=`` to a client would switch environment proxies off. Protecting a client twice
+        with the same Gateway changes nothing the second time.
+
+        Args:
+            client: An ``httpx.AsyncClient`` or an ``httpx2.AsyncClient``.
+            auth_above: As in ``http_client``; implied where the client has an ``auth`` of its own.
+
+        Raises:
+            TypeError: it is no async client of either family.
+            ValueError: it is already protected for this endpoint with another declaration.
+        """
+        bare: Any = client
+        if not hasattr(bare, "_transport") or not hasattr(bare, "_mounts"):
+            msg = "client: must be an httpx.AsyncClient or an httpx2.AsyncClient"
+            raise TypeError(msg)
+        plan = self._plan(auth_above=auth_above or bare.auth is not None)
+        bare._transport = self._wrap(bare._transport, plan)  # noqa: SLF001 - DESIGN section 6, pinned
+        for pattern, mounted in bare._mounts.items():  # noqa: SLF001
+            if mounted is not None:
+                bare._mounts[pattern] = self._wrap(mounted, plan)  # noqa: SLF001
+        return client
+
+    def _wrap(self, transport: Any, plan: StackPlan) -> Any:
+        return transport if is_stack_for(transport, self) else build_stack(transport, plan)
+
+    def _plan(self, *, auth_above: bool) -> StackPlan:
+        options = self._options
+        return StackPlan(
+            owner=self,
+            endpoint=options.endpoint,
+            name=options.name,
+            credentials=options.credentials,
+            signer=options.signer,
+            service=options.service,
+            scopes=options.scopes,
+            mode=options.mode,
+            headers=options.headers,
+            retry=options.retry,
+            replay=options.replay,
+            rules=self._rules,
+            answers=options.answers,
+            caller_timeout=options.caller_timeout,
+            auth_above=auth_above,
+            on_authorization=options.on_authorization,
+            ledger=self._ledger,
+            clock=self._clock,
+            draw=self._draw,
+        )

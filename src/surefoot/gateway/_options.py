@@ -1,0 +1,166 @@
+"""The law of this file: what is declared about one server is checked when it is declared (R71).
+
+Every refusal names the option, the rule and the way out, and never echoes a text (R72): what is put
+in the wrong place is most often a secret.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from math import isfinite
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args
+
+from surefoot.evidence import checked_label
+
+from surefoot.credentials import as_provider
+from surefoot.policy import Replay, Retry
+from surefoot.transports import CREDENTIAL_HEADERS, Endpoint
+
+if TYPE_CHECKING:
+    from surefoot.credentials import CredentialProvider
+    from surefoot.transports import Signer
+
+__all__ = ["Answers", "Mode", "Options", "check_options"]
+
+Answers = Literal["checked", "strict"]
+"""How an answer's own error texts are treated (D20)."""
+
+Mode = Literal["machine", "user"]
+
+_TOKEN: Final = frozenset(
+    "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+)
+_OURS: Final = frozenset({"host", "content-length", "transfer-encoding", "connection"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """The checked options of a Gateway."""
+
+    endpoint: Endpoint
+    name: str | None
+    credentials: CredentialProvider | None
+    signer: Signer | None
+    service: str
+    scopes: tuple[str, ...]
+    mode: Mode
+    headers: Mapping[str, str]
+    retry: Retry | None
+    replay: Replay
+    answers: Answers
+    caller_timeout: float | None
+    on_authorization: Callable[[Any], object] | None
+
+
+def check_options(
+    url: str,
+    *,
+    name: str | None,
+    credentials: object,
+    signer: object,
+    service: object,
+    scopes: object,
+    mode: object,
+    headers: object,
+    retry: object,
+    replay: object,
+    answers: object,
+    caller_timeout: object,
+    on_authorization: object,
+) -> Options:
+    """Hold every option to its rule.
+
+    Raises:
+        TypeError: a wrong type.
+        ValueError: a wrong range, an unknown word, or a contradiction.
+    """
+    endpoint = Endpoint(url)
+    if name is not None:
+        checked_label(name, option="name")
+    provider = None if credentials is None else as_provider(credentials)
+    if signer is not None and not callable(signer):
+        raise _wrong("signer", "an async function that takes the request and returns it, or None")
+    if not isinstance(service, str) or not service:
+        raise _wrong("service", "a non-empty str")
+    if isinstance(scopes, str) or not isinstance(scopes, Iterable):
+        raise _wrong("scopes", 'a sequence of str, for example ("tools.read",)')
+    wanted = tuple(scopes)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    if not all(isinstance(scope, str) and scope for scope in wanted):  # pyright: ignore[reportUnknownVariableType]
+        raise _wrong("scopes", 'a sequence of str, for example ("tools.read",)')
+    _one_of("mode", mode, get_args(Mode))
+    _one_of("answers", answers, get_args(Answers))
+    if retry is not None and not isinstance(retry, Retry):
+        raise _wrong("retry", "a Retry, or None to switch it off")
+    if replay is not None and not isinstance(replay, Replay):
+        raise _wrong("replay", "a Replay, or None for the default policy")
+    if on_authorization is not None and not callable(on_authorization):
+        raise _wrong(
+            "on_authorization", "a callable that takes an AuthorizationRequiredError, or None"
+        )
+    return Options(
+        endpoint=endpoint,
+        name=name,
+        credentials=provider,
+        signer=signer,  # type: ignore[arg-type]
+        service=service,
+        scopes=wanted,  # pyright: ignore[reportUnknownArgumentType]
+        mode=mode,  # type: ignore[arg-type]
+        headers=_headers(headers),
+        retry=retry,
+        replay=replay or Replay(),
+        answers=answers,  # type: ignore[arg-type]
+        caller_timeout=_seconds("caller_timeout", caller_timeout),
+        on_authorization=on_authorization,  # type: ignore[arg-type]
+    )
+
+
+def _headers(headers: object) -> Mapping[str, str]:
+    """Static headers: names are tokens, values visible ASCII, and no secret belongs here (R112)."""
+    if headers is None:
+        return {}
+    if not isinstance(headers, Mapping):
+        raise _wrong("headers", "a mapping of str to str, or None")
+    for name, value in headers.items():  # pyright: ignore[reportUnknownVariableType]
+        if not isinstance(name, str) or not isinstance(value, str):
+            raise _wrong("headers", "a mapping of str to str")
+        if not name or not _TOKEN.issuperset(name):
+            msg = "headers: a name must be a token of RFC 9110 section 5.6.2"
+            raise ValueError(msg)
+        lower = name.lower()
+        if lower.encode("ascii") in CREDENTIAL_HEADERS:
+            msg = f"headers: {lower} is a credential; pass it as credentials=Headers(...)"
+            raise ValueError(msg)
+        if lower in _OURS or lower.startswith("mcp-"):
+            msg = f"headers: {lower} belongs to the protocol and cannot be set here"
+            raise ValueError(msg)
+        if value != value.strip(" \t") or not all(
+            character in " \t" or "!" <= character <= "~" for character in value
+        ):
+            msg = f"headers: the value of {lower} must be visible ASCII without outer blanks"
+            raise ValueError(msg)
+    return dict(headers)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+
+
+def _seconds(option: str, value: object) -> float | None:
+    """A positive, finite duration in seconds, or ``None``."""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise _wrong(option, "seconds, or None")
+    if not isfinite(value) or value <= 0:
+        msg = f"{option}: must be above 0 and finite, or None, not {value!r}"
+        raise ValueError(msg)
+    return float(value)
+
+
+def _one_of(option: str, value: object, words: tuple[str, ...]) -> None:
+    if value not in words:
+        rule = " or ".join(f'"{word}"' for word in words)
+        kind = ValueError if isinstance(value, str) else TypeError
+        msg = f"{option}: must be {rule}"
+        raise kind(msg)
+
+
+def _wrong(option: str, rule: str) -> TypeError:
+    return TypeError(f"{option}: must be {rule}")

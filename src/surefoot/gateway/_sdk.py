@@ -1,0 +1,47 @@
+"""The law of this file: everything that depends on the installed MCP SDK's major is decided here.
+
+mcp 2.x speaks httpx2 and yields two streams; mcp 1.x speaks httpx and yields a third thing beside
+them. The installed major decides, and never "what can be imported" (DESIGN section 6).
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import lru_cache
+from importlib.metadata import version
+from types import ModuleType
+from typing import Any, Final
+
+__all__ = ["http_library", "sdk_major", "streams"]
+
+_CONNECT_SECONDS: Final = 30.0
+_READ_SECONDS: Final = 300.0
+"""The SDK's own defaults for a client that it makes itself: 30 s, and 300 s to read."""
+
+
+@lru_cache(maxsize=1)
+def sdk_major() -> int:
+    """The major version of the installed ``mcp`` package."""
+    return int(version("mcp").partition(".")[0])
+
+
+def http_library() -> ModuleType:
+    """The HTTP library that the installed SDK uses."""
+    return importlib.import_module("httpx2" if sdk_major() > 1 else "httpx")
+
+
+def default_timeout() -> Any:
+    """The SDK's own timeouts, as the library at hand writes them."""
+    return http_library().Timeout(_CONNECT_SECONDS, read=_READ_SECONDS)
+
+
+@asynccontextmanager
+async def streams(url: str, client: Any, **settings: Any) -> AsyncIterator[tuple[Any, Any]]:
+    """Open the SDK's Streamable HTTP transport over ``client``; two streams on both majors."""
+    from mcp.client import streamable_http  # noqa: PLC0415 - the SDK is heavy and not always needed
+
+    open_streams: Any = streamable_http.streamable_http_client
+    async with open_streams(url, http_client=client, **settings) as opened:
+        yield opened[0], opened[1]

@@ -1,0 +1,96 @@
+"""The law of this file: what is sent again is byte for byte what was sent first, or it is not sent.
+
+A one-shot body is gathered before the first attempt, up to a cap; what does not fit goes out once
+and is never repeated (D10). A refused answer is let go of before its repeat, but only a bounded
+part of it is read for that: the server decides how long a body is, and not how long a call takes
+(D11).
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any, Final
+
+import anyio
+
+from ._family import Family, HTTPRequest, HTTPResponse
+
+__all__ = ["MAX_REQUEST_BODY", "buffer_request", "let_go", "peek"]
+
+MAX_REQUEST_BODY: Final = 16 * 1024 * 1024
+"""Bytes of a request body that are kept for a repeat (D10)."""
+
+_DRAIN_BYTES: Final = 64 * 1024
+_DRAIN_SECONDS: Final = 1.0
+_BLANK_LINES: Final = (b"\n\n", b"\r\r", b"\r\n\r\n")
+
+
+async def buffer_request(request: HTTPRequest, family: Family, cap: int) -> bytes | None:
+    """Return the whole body and make the request resendable, or ``None`` if it is too large.
+
+    A body that is already whole costs nothing. One that passes ``cap`` is put back together as a
+    stream, so that it can still be sent once.
+    """
+    if isinstance(request.stream, family.ByteStream):
+        content: bytes = request.read()
+        return content if len(content) <= cap else None
+    parts: list[bytes] = []
+    size = 0
+    source = request.stream.__aiter__()
+    async for part in source:
+        parts.append(part)
+        size += len(part)
+        if size > cap:
+            request.stream = family.stream(_rest(parts, source), _nothing)
+            return None
+    content = b"".join(parts)
+    request.stream = family.ByteStream(content)
+    return content
+
+
+async def let_go(response: HTTPResponse) -> None:
+    """Read a bounded rest of an answer that will be repeated, to keep its connection."""
+    with anyio.move_on_after(_DRAIN_SECONDS):
+        try:
+            seen = 0
+            async for part in response.stream:
+                seen += len(part)
+                if seen > _DRAIN_BYTES:
+                    break
+        except Exception:  # noqa: BLE001, S110 - the answer is already decided upon; closing follows
+            pass
+    with anyio.CancelScope(shield=True), anyio.move_on_after(_DRAIN_SECONDS):
+        await response.aclose()
+
+
+async def peek(response: HTTPResponse, family: Family, limit: int, *, events: bool) -> bytes:
+    """Hand a rule the first ``limit`` bytes, and leave the response as if nobody had looked (D16).
+
+    Of an event stream only the first event is waited for: the rest may be minutes away.
+    """
+    if isinstance(response.stream, family.ByteStream):
+        return b"".join([part async for part in response.stream])[:limit]
+    parts: list[bytes] = []
+    source = response.stream.__aiter__()
+    seen = b""
+    async for part in source:
+        parts.append(part)
+        seen += part
+        if len(seen) >= limit or (events and any(mark in seen for mark in _BLANK_LINES)):
+            break
+    close = response.stream.aclose
+    response.stream = family.stream(_rest(parts, source), close)
+    return seen[:limit]
+
+
+async def _rest(parts: list[bytes], source: Any) -> AsyncIterator[bytes]:
+    """The parts that were already taken, then whatever follows."""
+    for part in parts:
+        yield part
+    parts.clear()
+    async for part in source:
+        yield part
+
+
+async def _nothing() -> None:
+    """The source belongs to the caller; there is nothing to close."""

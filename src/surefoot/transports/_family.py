@@ -1,0 +1,195 @@
+"""The law of this file: the request says which HTTP library it belongs to, and nothing else does.
+
+httpx and httpx2 have the same names and unrelated classes, and many environments hold both, so
+"what can be imported" decides nothing: the module is taken from the request's own type, answers are
+built from that module, and exceptions are told apart by the names in their MRO (DESIGN section 6).
+
+Two private facts are relied on for speed, and pinned by a test: a ``Request`` keeps everything in
+its ``__dict__``, and ``Headers`` keeps its lines in ``_list``. Both have a public fallback here.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator, Sequence
+from collections.abc import Set as AbstractSet
+from functools import lru_cache
+from types import ModuleType
+from typing import Any, Final, Literal, Protocol
+
+__all__ = [
+    "AsyncTransport",
+    "Family",
+    "HTTPRequest",
+    "HTTPResponse",
+    "Line",
+    "Lines",
+    "copy_request",
+    "error_names",
+    "family_of",
+    "lines_of",
+    "never_left",
+]
+
+Line = tuple[bytes, bytes]
+"""One header line as it goes over the wire."""
+
+Lines = list[Line]
+
+HTTPRequest = Any
+"""An ``httpx.Request`` or an ``httpx2.Request``: unrelated classes with one shape."""
+
+HTTPResponse = Any
+"""An ``httpx.Response`` or an ``httpx2.Response``."""
+
+_LIBRARIES: Final = ("httpx2", "httpx")
+_NEVER_LEFT: Final = frozenset({"ConnectError", "ConnectTimeout", "PoolTimeout"})
+"""Raised before the first byte: refused, DNS, TLS handshake, connect or pool timeout (D3)."""
+
+
+class AsyncTransport(Protocol):
+    """**Protocol**: what both families call an async transport; no base class is needed."""
+
+    async def handle_async_request(self, request: HTTPRequest) -> HTTPResponse:
+        """Send one request once."""
+        ...
+
+    async def aclose(self) -> None:
+        """Close what the transport holds."""
+        ...
+
+
+class Family:
+    """One HTTP library, reached through the request at hand."""
+
+    __slots__ = ("ByteStream", "Response", "major", "module", "name", "stream_base")
+
+    def __init__(self, module: ModuleType) -> None:
+        self.module = module
+        self.name: Literal["httpx", "httpx2"] = "httpx2" if module.__name__ == "httpx2" else "httpx"
+        self.major: Literal[1, 2] = 2 if self.name == "httpx2" else 1
+        """The major of the MCP SDK that speaks through this family; it decides the forms of
+        answers.
+        """
+        self.Response = module.Response
+        self.ByteStream = module.ByteStream
+        self.stream_base: type = module.AsyncByteStream
+
+    def response(self, status: int, headers: Lines, body: bytes) -> HTTPResponse:
+        """A whole answer of this family; the body is at hand, nothing is left to close."""
+        return self.Response(status, headers=headers, stream=self.ByteStream(body))
+
+    def wire(self) -> AsyncTransport:
+        """The family's own transport, for a stack that was given none (R78)."""
+        return self.module.AsyncHTTPTransport()
+
+    def is_wire(self, transport: object) -> bool:
+        """Whether it is exactly the family's own transport, whose errors prove what left (D3)."""
+        return type(transport) is self.module.AsyncHTTPTransport
+
+    def stream(self, parts: AsyncIterator[bytes], close: Any) -> Any:
+        """An ``AsyncByteStream`` of this family over ``parts``; ``close`` is awaited at the end."""
+        return _stream_class(self.stream_base)(parts, close)
+
+
+@lru_cache(maxsize=8)
+def _stream_class(base: type) -> type:
+    """The stream class for one family; both bases ask for the same two methods."""
+
+    class PartsStream(base):  # type: ignore[valid-type, misc]
+        """Hands parts on as they come and closes its source exactly once."""
+
+        def __init__(self, parts: AsyncIterator[bytes], close: Any) -> None:
+            self._parts = parts
+            self._close = close
+
+        def __aiter__(self) -> AsyncIterator[bytes]:
+            return self._parts
+
+        async def aclose(self) -> None:
+            await self._close()
+
+    return PartsStream
+
+
+@lru_cache(maxsize=32)
+def _family_of_type(kind: type) -> Family:
+    for base in kind.__mro__:
+        root = base.__module__.partition(".")[0]
+        if root in _LIBRARIES and root in sys.modules:
+            return Family(sys.modules[root])
+    msg = "request: must be an httpx.Request or an httpx2.Request"
+    raise TypeError(msg)
+
+
+def family_of(request: HTTPRequest) -> Family:
+    """The family of a request.
+
+    Raises:
+        TypeError: it belongs to neither library.
+    """
+    return _family_of_type(type(request))
+
+
+def copy_request(
+    request: HTTPRequest,
+    *,
+    drop: AbstractSet[bytes] = frozenset(),
+    add: Sequence[Line] = (),
+    url: Any = None,
+) -> HTTPRequest:
+    """The same request as another object, without the lines ``drop`` and with the lines ``add``.
+
+    What is secret goes onto a copy, because the client hangs the original on every answer and
+    error. Names are in lower case. The body is shared: it is bytes, or it is sent once.
+    """
+    kind = type(request)
+    copy = kind.__new__(kind)
+    try:
+        copy.__dict__.update(request.__dict__)
+        copy.headers = _headers_fast(request.headers, drop, add)
+    except AttributeError:
+        kept = [line for line in request.headers.raw if line[0].lower() not in drop]
+        copy = kind(request.method, request.url, headers=[*kept, *add], stream=request.stream)
+    copy.extensions = dict(request.extensions)
+    if url is not None:
+        copy.url = url
+    return copy
+
+
+def _headers_fast(headers: Any, drop: AbstractSet[bytes], add: Sequence[Line]) -> Any:
+    """A new ``Headers`` from the lines of another, without encoding and lower-casing them again."""
+    kind = type(headers)
+    lines = headers._list  # noqa: SLF001 - pinned, see the opening
+    new = kind.__new__(kind)
+    new._list = [line for line in lines if line[1] not in drop]  # noqa: SLF001
+    new._list.extend((name, name, value) for name, value in add)  # noqa: SLF001
+    new._encoding = headers._encoding  # noqa: SLF001
+    return new
+
+
+def lines_of(request_or_response: Any) -> list[Line]:
+    """Header lines with lower-case names, in order."""
+    headers = request_or_response.headers
+    try:
+        return [(lower, value) for _, lower, value in headers._list]  # noqa: SLF001 - pinned, see the opening
+    except (AttributeError, ValueError):
+        return [(name.lower(), value) for name, value in headers.raw]
+
+
+def error_names(error: BaseException) -> frozenset[str]:
+    """The class names in an exception's MRO: the same in both families."""
+    return _names_of_type(type(error))
+
+
+@lru_cache(maxsize=64)
+def _names_of_type(kind: type) -> frozenset[str]:
+    return frozenset(base.__name__ for base in kind.__mro__)
+
+
+def never_left(error: BaseException, *, proven: bool) -> bool:
+    """Whether ``error`` proves that nothing was sent, where its transport's word is ``proven``.
+
+    If in doubt it does not (D3).
+    """
+    return proven and not _NEVER_LEFT.isdisjoint(error_names(error))

@@ -1,0 +1,146 @@
+"""The law of this file: what happened to a request decides, in one place, what its client is told.
+
+Facts in, an outcome and canonical bytes out. What may have run is never told as "did not run": once
+an attempt went without an answer, no later refusal takes that back (REQUIREMENTS 4, "May have
+run").
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from surefoot.errors import (
+    AuthorizationRequiredError,
+    CredentialError,
+    DeadlineExceededError,
+    MayHaveRunError,
+)
+from surefoot.wire import (
+    INTERNAL_ERROR,
+    MAY_HAVE_RUN,
+    Outcome,
+    discover_failure,
+    error,
+    outcome_meta,
+    sentence,
+    tool_result,
+)
+
+if TYPE_CHECKING:
+    from ._recorder import Record
+
+__all__ = ["GiveUp", "after_error", "after_status", "written", "written_error"]
+
+_REFUSED_BEFORE_RUNNING: Final = frozenset({400, 405, 406, 413, 415, 422})
+"""Statuses that a server answers before it runs anything (B3)."""
+
+_UNAUTHORIZED: Final = 401
+_FORBIDDEN: Final = 403
+_NOT_FOUND: Final = 404
+_SERVER_FAILURES: Final = range(500, 600)
+_REDIRECTS: Final = range(300, 400)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GiveUp:
+    """Why a request got no answer of the server's own, as facts."""
+
+    outcome: Outcome
+    status: int | None = None
+    retry_after: float | None = None
+    rule: str | None = None
+    error_type: str | None = None
+
+
+def after_error(raised: Exception, record: Record) -> GiveUp:
+    """What an exception that ended a request means for it."""
+    if record.may_have_run:
+        late = isinstance(raised, (DeadlineExceededError, MayHaveRunError))
+        return GiveUp(outcome="deadline" if late else "no-answer")
+    if isinstance(raised, AuthorizationRequiredError):
+        return GiveUp(outcome="consent-needed")
+    if isinstance(raised, CredentialError):
+        return GiveUp(outcome="credentials-failed")
+    if isinstance(raised, DeadlineExceededError):
+        return GiveUp(outcome="not-sent-in-time")
+    return GiveUp(outcome="not-sent")
+
+
+def after_status(
+    status: int, record: Record, *, in_session: bool, error_type: str | None = None
+) -> GiveUp:
+    """What an HTTP status that is no answer of a tool means for a request."""
+    last = record.sent[-1] if record.sent else None
+    stated = None if last is None else last.retry_after
+    if record.may_have_run:
+        return GiveUp(outcome="no-answer", status=status, retry_after=stated, error_type=error_type)
+    outcome: Outcome
+    if last is not None and last.kind is not None:
+        outcome = "session-busy" if last.kind == "session-busy" else "rate-limited"
+    elif status == _UNAUTHORIZED:
+        outcome = "unauthorized"
+    elif status == _FORBIDDEN:
+        outcome = "forbidden"
+    elif status == _NOT_FOUND:
+        outcome = "session-lost" if in_session else "not-found"
+    elif status in _REFUSED_BEFORE_RUNNING:
+        outcome = "rejected"
+    elif status in _REDIRECTS:
+        outcome = "redirected"
+    elif status in _SERVER_FAILURES:
+        outcome = "server-failure"
+    else:
+        outcome = "server-error"
+    return GiveUp(outcome=outcome, status=status, retry_after=stated, error_type=error_type)
+
+
+def written(given_up: GiveUp, record: Record) -> bytes:
+    """The canonical answer to a request that carries an id, in the form for its method."""
+    outgoing: Any = record.outgoing
+    tool_call = outgoing.is_tool_call
+    text = sentence(
+        given_up.outcome,
+        status=given_up.status,
+        retry_after=given_up.retry_after,
+        attempts=max(1, len(record.sent)),
+        what="call" if tool_call else "request",
+    )
+    meta = facts(given_up, record)
+    if tool_call and not outgoing.has_task:
+        return tool_result(outgoing.id, text, meta, result_type=outgoing.has_result_type)
+    if outgoing.method == "server/discover":
+        requested = outgoing.protocol_version or "unknown"
+        return discover_failure(outgoing.id, text, meta, requested=requested)
+    return error(outgoing.id, INTERNAL_ERROR, text, {"surefoot/outcome": meta})
+
+
+def written_error(given_up: GiveUp, record: Record) -> bytes:
+    """The same facts as a JSON-RPC error: for answers that keep their status."""
+    outgoing: Any = record.outgoing
+    text = sentence(
+        given_up.outcome,
+        status=given_up.status,
+        retry_after=given_up.retry_after,
+        attempts=max(1, len(record.sent)),
+        what="call" if outgoing.is_tool_call else "request",
+    )
+    return error(outgoing.id, INTERNAL_ERROR, text, {"surefoot/outcome": facts(given_up, record)})
+
+
+def facts(given_up: GiveUp, record: Record) -> dict[str, Any]:
+    """``_meta["surefoot/outcome"]``: the same facts as the sentence, for programs."""
+    may_have_run = record.may_have_run or given_up.outcome in MAY_HAVE_RUN
+    nothing_left = all(sent.effect == "not_sent" for sent in record.sent)
+    return outcome_meta(
+        given_up.outcome,
+        may_have_run=may_have_run,
+        effect="not_sent" if nothing_left else "unknown",
+        status=given_up.status,
+        retry_after=given_up.retry_after,
+        attempts=len(record.sent),
+        waited=record.waited,
+        error_type=given_up.error_type,
+        rule=given_up.rule,
+        call_id=record.call_id,
+    )

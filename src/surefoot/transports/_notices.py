@@ -1,0 +1,94 @@
+"""The law of this file: who waits is told why, and whatever a listener does changes nothing.
+
+A notice goes to the hook of the rule whose refusal it is, or else to the call's own (R38, D8). It
+carries the origin and the label, never a path, an argument or an answer (R41, R42, R53). A hook
+that raises is isolated and counted (R55); an async one is cut when the wait it announces would have
+ended.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from inspect import isawaitable
+from typing import TYPE_CHECKING
+
+import anyio
+from surefoot.evidence import origin
+
+from surefoot.policy import RetryNotice, Rule, Wait
+
+if TYPE_CHECKING:
+    from ._clock import Clock
+    from ._family import HTTPRequest
+    from ._recorder import Record
+
+__all__ = ["Notifier", "origin_of"]
+
+_logger = logging.getLogger("surefoot")
+
+Hook = Callable[[RetryNotice], object]
+
+
+def origin_of(request: HTTPRequest) -> str:
+    """Scheme, host and port of a request, for people to read (R41, D13)."""
+    url = request.url
+    return origin(url.scheme, url.host, url.port)
+
+
+class Notifier:
+    """Tells whoever listens that a wait begins, and then waits it out."""
+
+    __slots__ = ("_hook", "_name", "_rules")
+
+    def __init__(self, rules: Sequence[Rule], hook: Hook | None, name: str | None) -> None:
+        self._rules = rules
+        self._hook = hook
+        self._name = name
+
+    async def wait(
+        self, decision: Wait, record: Record, request: HTTPRequest, clock: Clock
+    ) -> None:
+        """Announce the wait, then let ``decision.seconds`` pass, the hook's own time included."""
+        record.waited += decision.seconds
+        if decision.cause in ("auth", "redirect"):
+            return
+        _logger.info(
+            "%s: %s, attempt %d in %.3f s", record.endpoint, decision.cause,
+            decision.attempt, decision.seconds,
+        )  # fmt: skip
+        hook = self._hook_for(decision)
+        began = clock.monotonic()
+        if hook is not None:
+            await self._tell(hook, decision, record, request)
+        left = decision.seconds - (clock.monotonic() - began)
+        if left > 0:
+            await clock.sleep(left)
+
+    def _hook_for(self, decision: Wait) -> Hook | None:
+        refusal = decision.cause in ("throttle", "session-busy")
+        return self._rules[decision.rule].on_retry if refusal else self._hook
+
+    async def _tell(self, hook: Hook, decision: Wait, record: Record, request: HTTPRequest) -> None:
+        notice = RetryNotice(
+            kind="network" if decision.cause == "reconnect" else decision.cause,  # type: ignore[arg-type]
+            attempt=decision.attempt,
+            max_attempts=decision.max_attempts,
+            wait_seconds=decision.seconds,
+            retry_after_seconds=decision.stated,
+            url=origin_of(request),
+            endpoint=self._name,
+        )
+        try:
+            told = hook(notice)
+            if isawaitable(told):
+                await _bounded(told, decision.seconds)
+        except Exception as error:  # noqa: BLE001 - a hook's failure is its own (R55)
+            record.hook_failures += 1
+            _logger.warning("%s: on_retry raised %s", record.endpoint, type(error).__name__)
+
+
+async def _bounded(told: Awaitable[object], seconds: float) -> None:
+    """Let an async hook run as long as the wait that it announces, and no longer (D8)."""
+    with anyio.move_on_after(seconds):
+        await told

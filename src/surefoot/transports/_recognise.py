@@ -1,0 +1,94 @@
+"""The law of this file: rules see plain values of an answer, and no more of it than they ask for.
+
+They are asked in order, the first verdict counts (R69), and the body is touched only for a rule
+that reads one (R62, D16). A rule that raises recognises nothing: it cannot take the session down.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from surefoot.policy import AnswerView, Rule, ThrottleRule, Verdict
+
+from ._body import peek
+from ._family import lines_of
+
+if TYPE_CHECKING:
+    from ._clock import Clock
+    from ._family import Family, HTTPRequest, HTTPResponse
+
+__all__ = ["Recogniser", "redirect_target"]
+
+_logger = logging.getLogger("surefoot")
+
+_TOO_MANY_REQUESTS: Final = 429
+_MOST_READ: Final = 64 * 1024
+"""Bytes of a body that a rule may look at (D16)."""
+
+_JSON: Final = "application/json"
+_EVENTS: Final = "text/event-stream"
+
+
+class Recogniser:
+    """Asks the rules of a series what an answer is."""
+
+    __slots__ = ("_only_throttle", "_rules")
+
+    def __init__(self, rules: Sequence[Rule]) -> None:
+        self._rules = rules
+        self._only_throttle = all(type(rule.recognise) is ThrottleRule for rule in rules)
+
+    def idle(self, status: int) -> bool:
+        """Whether no rule can recognise an answer of this status, so that nobody need look."""
+        return self._only_throttle and (status != _TOO_MANY_REQUESTS or not self._rules)
+
+    async def look(
+        self, response: HTTPResponse, family: Family, clock: Clock
+    ) -> tuple[Verdict | None, int]:
+        """The first verdict and the index of its rule, or ``(None, 0)``."""
+        headers = [
+            (name.decode("latin-1"), value.decode("latin-1")) for name, value in lines_of(response)
+        ]
+        status: int = response.status_code
+        now = clock.now()
+        body: bytes | None = None
+        for index, rule in enumerate(self._rules):
+            reads = min(rule.recognise.reads, _MOST_READ)
+            if reads and body is None:
+                body = await _read(response, family, headers)
+            view = AnswerView(status=status, headers=headers, now=now, body=(body or b"")[:reads])
+            try:
+                verdict = rule.recognise.recognise(view)
+            except Exception as error:  # noqa: BLE001 - a rule of the app's is no reason to fail a call
+                _logger.warning("a refusal rule raised %s", type(error).__name__)
+                continue
+            if verdict is not None:
+                return verdict, index
+        return None, 0
+
+
+async def _read(
+    response: HTTPResponse, family: Family, headers: Sequence[tuple[str, str]]
+) -> bytes:
+    kinds = [
+        value.partition(";")[0].strip().lower() for name, value in headers if name == "content-type"
+    ]
+    if kinds not in ([_JSON], [_EVENTS]):
+        return b""
+    return await peek(response, family, _MOST_READ, events=kinds == [_EVENTS])
+
+
+def redirect_target(request: HTTPRequest, response: HTTPResponse) -> Any:
+    """The URL of a redirect within the origin that brings no userinfo, or ``None`` (B11)."""
+    places = [value for name, value in lines_of(response) if name == b"location"]
+    if len(places) != 1:
+        return None
+    try:
+        target = request.url.join(places[0].decode("ascii"))
+    except Exception:  # noqa: BLE001 - InvalidURL of either family, UnicodeDecodeError: all mean "no"
+        return None
+    here = request.url
+    same = (target.scheme, target.host, target.port) == (here.scheme, here.host, here.port)
+    return target if same and not target.userinfo and target.path else None

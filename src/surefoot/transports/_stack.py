@@ -1,0 +1,177 @@
+"""The law of this file: the order of the layers is fixed here, and nowhere else.
+
+Answering > Retrying > Reading > Vending > the wire (DESIGN section 3). Retrying stands outside
+vending and signing, so every attempt is vended and signed afresh (R18); Reading stands below
+Retrying, so rules and hooks see only what was scrubbed and a body is read once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from surefoot.policy import Retry, Rule, ThrottleRule
+
+from ._answering import AnsweringTransport
+from ._reading import ReadingTransport
+from ._retrying import RetryingTransport
+from ._vending import VendingTransport
+
+if TYPE_CHECKING:
+    from surefoot.evidence import Ledger
+
+    from surefoot.credentials import CredentialProvider, Secret
+    from surefoot.errors import AuthorizationRequiredError
+    from surefoot.policy import Replay
+
+    from ._clock import Clock
+    from ._endpoint import Endpoint
+    from ._family import AsyncTransport
+    from ._vending import Signer
+
+__all__ = ["StackPlan", "build_stack", "is_stack_for", "retrying"]
+
+_ON: Final = Retry()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StackPlan:
+    """Everything that one Gateway declares, as its layers need it."""
+
+    owner: object
+    endpoint: Endpoint
+    name: str | None
+    credentials: CredentialProvider | None
+    signer: Signer | None
+    service: str
+    scopes: tuple[str, ...]
+    mode: Literal["machine", "user"]
+    headers: Mapping[str, str]
+    retry: Retry | None
+    replay: Replay
+    rules: tuple[Rule, ...]
+    answers: Literal["checked", "strict"]
+    caller_timeout: float | None
+    auth_above: bool
+    on_authorization: Callable[[AuthorizationRequiredError], object] | None
+    ledger: Ledger | None
+    clock: Clock
+    draw: Callable[[], float]
+    principal: str | None = None
+    user_token: Secret | None = None
+
+
+def build_stack(wire: AsyncTransport, plan: StackPlan) -> AnsweringTransport:
+    """Build the layers of one Gateway over a transport.
+
+    A transport that is itself a stack for the same endpoint is joined and not wrapped (R30): its
+    series takes this Gateway's ledger and declaration.
+
+    Raises:
+        ValueError: the stack below declares something else for the same endpoint.
+    """
+    if isinstance(wire, AnsweringTransport) and _same_endpoint(wire, plan):
+        return _joined(wire, plan)
+    vending = VendingTransport(
+        wire,
+        credentials=plan.credentials,
+        signer=plan.signer,
+        service=plan.service,
+        scopes=plan.scopes,
+        mode=plan.mode,
+        headers=plan.headers,
+        principal=plan.principal,
+        user_token=plan.user_token,
+    )
+    below: AsyncTransport = ReadingTransport(
+        vending, endpoint=plan.endpoint, policy=plan.answers, clock=plan.clock
+    )
+    if plan.retry is not None or plan.replay.needs_series or plan.rules:
+        below = RetryingTransport(
+            below,
+            retry=plan.retry,
+            replay=plan.replay,
+            rules=_rules(plan),
+            name=plan.name,
+            caller_timeout=plan.caller_timeout,
+            redirects=True,
+            ledger=plan.ledger,
+            clock=plan.clock,
+            draw=plan.draw,
+        )
+    return AnsweringTransport(
+        below,
+        endpoint=plan.endpoint,
+        beside=wire,
+        replay=plan.replay,
+        name=plan.name,
+        auth_above=plan.auth_above,
+        on_authorization=plan.on_authorization,
+        ledger=plan.ledger,
+        clock=plan.clock,
+        owner=plan.owner,
+    )
+
+
+def _rules(plan: StackPlan) -> tuple[Rule, ...]:
+    """The throttle rule, where it is on, and what an adapter adds (R60, R80)."""
+    if plan.retry is None:
+        return plan.rules
+    return (Rule(recognise=ThrottleRule(), on_retry=plan.retry.on_retry), *plan.rules)
+
+
+def is_stack_for(transport: object, owner: object) -> bool:
+    """Whether the transport is already the stack of this very Gateway."""
+    return isinstance(transport, AnsweringTransport) and transport.owner is owner
+
+
+def _same_endpoint(stack: AnsweringTransport, plan: StackPlan) -> bool:
+    return stack.endpoint is not None and stack.endpoint.url == plan.endpoint.url
+
+
+def _joined(stack: AnsweringTransport, plan: StackPlan) -> AnsweringTransport:
+    series = _series_below(stack)
+    if series is None:
+        return stack
+    replay = plan.replay if plan.replay.declares else None
+    joined = series.joined(ledger=plan.ledger, replay=replay)
+    return _rebuilt(stack, series, joined)
+
+
+def retrying(
+    wrapped: AsyncTransport | None = None, retry: Retry | None = _ON, **settings: Any
+) -> AsyncTransport | None:
+    """One series over ``wrapped``, or one more rule inside the series that it already runs.
+
+    Args:
+        wrapped: The transport below; ``None`` is the family's own, chosen at the first call (R78).
+        retry: The options; ``None`` returns ``wrapped`` itself, untouched, "none" included (R75).
+        settings: As ``RetryingTransport`` takes them; not for a join.
+
+    Returns:
+        A transport that runs exactly one series (R76, R77, R84).
+    """
+    if retry is None:
+        return wrapped
+    series = None if wrapped is None else _series_below(wrapped)
+    if wrapped is None or series is None:
+        return RetryingTransport(wrapped, retry=retry, **settings)
+    rule = Rule(recognise=ThrottleRule(), limits=retry.limits, on_retry=retry.on_retry)
+    return _rebuilt(wrapped, series, series.joined(rule))
+
+
+def _series_below(transport: Any) -> RetryingTransport | None:
+    """The series that a transport runs, through layers that say what they wrap."""
+    while transport is not None and not isinstance(transport, RetryingTransport):
+        if not hasattr(transport, "rewrapped"):
+            return None
+        transport = transport.wrapped
+    return transport
+
+
+def _rebuilt(top: Any, series: RetryingTransport, joined: RetryingTransport) -> Any:
+    """The same layers over the joined series, which thereby lies inside all of them (R84)."""
+    if top is series:
+        return joined
+    return top.rewrapped(_rebuilt(top.wrapped, series, joined))
