@@ -212,11 +212,12 @@ def permit(
     if not call.is_tool_call:
         return _permit_other(call, cause, assumes)
     rule = replay.tools.get(call.tool, _UNDECLARED) if call.tool is not None else _UNDECLARED
+    guarded = rule.makes_changes and not (rule.idempotency_key and call.key_carried)
     if cause == "auth":
-        if rule.makes_changes and not (rule.repeat_on and call.key_carried):
+        if guarded or (rule.makes_changes and not rule.repeat_on):
             return None
         return Permission(by="policy", assumes="auth-rejected-before-execution")
-    if rule.makes_changes and not call.key_carried:
+    if guarded:
         return None
     if cause == "session-busy":
         return Permission(by="adapter", assumes=assumes) if assumes is not None else None
