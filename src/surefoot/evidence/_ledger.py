@@ -48,6 +48,8 @@ class Ledger:
         self.content: Content = content
         self.fresh_id = fresh_id
         self._delivery = Delivery(sink, alarm=alarm)
+        self._sink = sink
+        self._lost_before: int = getattr(sink, "dropped", 0)
         self._alarm = alarm
         self._now = now
         self._start = start
@@ -71,8 +73,12 @@ class Ledger:
 
     @property
     def dropped(self) -> int:
-        """Events that are known to be lost so far."""
-        return self._delivery.dropped + self._late
+        """Events that are known to be lost so far.
+
+        Where other runs use the same sink at the same time, theirs as well.
+        """
+        behind: int = getattr(self._sink, "dropped", 0)
+        return self._delivery.dropped + self._late + behind - self._lost_before
 
     def begin(self) -> None:
         """File that the run was opened, if that was not filed yet."""

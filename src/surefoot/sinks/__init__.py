@@ -1,0 +1,15 @@
+"""The law of this room: evidence reaches its sinks; no call waits for one or fails by it."""
+
+from ._json_lines import JsonLinesSink
+from ._logging import LoggingSink
+from ._record import ledger_for, record
+from ._targets import FanOutSink, Target
+
+__all__ = [
+    "FanOutSink",
+    "JsonLinesSink",
+    "LoggingSink",
+    "Target",
+    "ledger_for",
+    "record",
+]

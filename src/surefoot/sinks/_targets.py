@@ -1,0 +1,153 @@
+"""The law of this file: events may go to a path, a sink, a callable, or several of these at once.
+
+Only a sink that promises ``never_stalls`` is handed events on the caller's thread; before any other
+stands a courier. What we made we close; what the user made is only flushed.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from inspect import iscoroutinefunction
+from typing import Any, Final, cast
+
+from surefoot.evidence import Delivery, EventSink
+
+from ._courier import AT_EXIT_SECONDS, QUEUE, Courier
+from ._json_lines import JsonLinesSink
+from ._loud import loud
+
+__all__ = ["CallableSink", "FanOutSink", "QueuedSink", "Target", "as_sink", "let_go"]
+
+Target = str | os.PathLike[str] | EventSink | Callable[[Mapping[str, Any]], object]
+"""Where events can go."""
+
+_WAYS: Final = "a path, a sink with emit(event), or a function that takes one event"
+
+
+class CallableSink:
+    """A sink that calls a function with each event."""
+
+    __slots__ = ("_take",)
+
+    def __init__(self, take: Callable[[Mapping[str, Any]], object]) -> None:
+        self._take = take
+
+    def emit(self, event: Mapping[str, Any], /) -> None:
+        """Call the function."""
+        self._take(event)
+
+
+class QueuedSink:
+    """A courier before a sink that could stall or raise.
+
+    Args:
+        sink: Called on the courier's thread only.
+        room: Events that may wait for it.
+    """
+
+    never_stalls: Final = True
+
+    def __init__(self, sink: EventSink, *, room: int = QUEUE) -> None:
+        self._delivery = Delivery(sink, alarm=loud)
+        self._courier = Courier(self._hand_all, lost=self._no_room, room=room)
+
+    @property
+    def dropped(self) -> int:
+        """Events that the sink did not take."""
+        return self._delivery.dropped
+
+    def emit(self, event: Mapping[str, Any], /) -> None:
+        """Queue one event. Returns at once and never raises."""
+        self._courier.offer(event)
+
+    def flush(self, timeout: float = AT_EXIT_SECONDS) -> bool:
+        """Wait until what was emitted is handed over; whether that took less than ``timeout``."""
+        return self._courier.flush(timeout)
+
+    def close(self, timeout: float = AT_EXIT_SECONDS) -> bool:
+        """Hand over what is queued and end the thread. The sink is its user's to close."""
+        return self._courier.close(timeout)
+
+    def _hand_all(self, batch: Sequence[Mapping[str, Any]]) -> None:
+        for event in batch:
+            self._delivery.hand(event)
+
+    def _no_room(self) -> None:
+        self._delivery.lose("QueueFull")
+
+
+class FanOutSink:
+    """Hands each event to several sinks; what one of them does, the others never notice.
+
+    Args:
+        targets: Paths, sinks, or functions.
+
+    Raises:
+        TypeError: a target is none of these.
+    """
+
+    never_stalls: Final = True
+
+    def __init__(self, *targets: Target) -> None:
+        self._sinks = tuple(as_sink(target) for target in targets)
+        self._given = targets
+
+    @property
+    def dropped(self) -> int:
+        """Events that some sink did not take, counted once for each such sink."""
+        return sum(getattr(sink, "dropped", 0) for sink in self._sinks)
+
+    def emit(self, event: Mapping[str, Any], /) -> None:
+        """Hand the event to every sink."""
+        for sink in self._sinks:
+            sink.emit(event)
+
+    def flush(self, timeout: float = AT_EXIT_SECONDS) -> bool:
+        """Flush every sink, the whole of it within ``timeout``; whether all did."""
+        return _each(self._sinks, "flush", timeout)
+
+    def close(self, timeout: float = AT_EXIT_SECONDS) -> bool:
+        """Flush every sink, and close those that were made here."""
+        ours = [s for s, given in zip(self._sinks, self._given, strict=True) if s is not given]
+        theirs = [s for s, given in zip(self._sinks, self._given, strict=True) if s is given]
+        return _each(ours, "close", timeout) & _each(theirs, "flush", timeout)
+
+
+def as_sink(target: Target, *, option: str = "target") -> EventSink:
+    """The sink that a target stands for; the target itself where that can be called at once.
+
+    Raises:
+        OSError: a path cannot be opened for appending.
+        TypeError: it is no path, no sink and no function; names ``option``.
+    """
+    if isinstance(target, (str, os.PathLike)):
+        return JsonLinesSink(cast("str | os.PathLike[str]", target))
+    emit = getattr(target, "emit", None)
+    if not callable(emit) and not callable(target):
+        msg = f"{option}: must be {_WAYS}"
+        raise TypeError(msg)
+    if iscoroutinefunction(emit or target):
+        msg = f"{option}: must be a plain function: events are handed over by a thread"
+        raise TypeError(msg)
+    if not callable(emit):
+        return QueuedSink(CallableSink(cast("Callable[[Mapping[str, Any]], object]", target)))
+    sink = cast("EventSink", target)
+    return sink if getattr(sink, "never_stalls", False) is True else QueuedSink(sink)
+
+
+def let_go(sink: EventSink, target: Target, timeout: float = AT_EXIT_SECONDS) -> bool:
+    """Close a sink that ``as_sink`` made of a target, or flush one that the user made."""
+    return _each((sink,), "flush" if sink is target else "close", timeout)
+
+
+def _each(sinks: Sequence[EventSink], verb: str, timeout: float) -> bool:
+    """Flush or close each sink that can, the whole of it within ``timeout``; whether all did."""
+    end = time.monotonic() + timeout
+    done = True
+    for sink in sinks:
+        act = getattr(sink, verb, None)
+        if act is not None:
+            done = act(max(0.0, end - time.monotonic())) is not False and done
+    return done
