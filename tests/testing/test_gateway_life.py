@@ -124,6 +124,14 @@ def test_waiting_is_bounded_and_says_what_was_seen() -> None:
             gateway.wait_until(lambda: True, timeout=-1)
 
 
+def test_a_predicate_may_ask_the_gateway_itself() -> None:
+    """The gateway serves on while it is being waited for."""
+    with FaultyGateway() as gateway:
+        gateway.script("charge", Throttle(), Throttle())
+        gateway.wait_until(lambda: ask(gateway, CALL).status == 200)
+        assert len(gateway.journal) == 3
+
+
 @pytest.mark.anyio
 async def test_a_task_may_wait_without_blocking_its_loop() -> None:
     """DESIGN 6. On asyncio and on trio, in an async context too."""

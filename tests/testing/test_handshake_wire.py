@@ -135,6 +135,13 @@ def test_an_era_that_is_not_spoken_is_refused(
         assert error["data"] == {"supported": ["2026-07-28"], "requested": ""}
 
 
+def test_words_of_http_that_mcp_does_not_use_are_refused() -> None:
+    """D31. 405 says which are used."""
+    with FaultyGateway() as gateway:
+        answer = ask(gateway, method="PUT", headers={"mcp-session-id": _open(gateway)})
+    assert (answer.status, answer.values("allow")) == (405, [b"GET, POST, DELETE"])
+
+
 def test_a_ping_is_answered_with_nothing() -> None:
     """D2. It is a read, and belongs to this era alone."""
     with FaultyGateway() as gateway:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
@@ -104,6 +105,7 @@ def test_what_a_server_must_refuse_has_its_status_and_its_code(
     [
         ("GET", "/mcp", "text/event-stream", 405),
         ("DELETE", "/mcp", "application/json", 405),
+        ("PUT", "/mcp", "application/json", 405),
         ("POST", "/mcp", "application/json", 406),
         ("POST", "/elsewhere", "application/json, text/event-stream", 404),
         ("POST", "/mcp2", "application/json, text/event-stream", 404),
@@ -183,6 +185,10 @@ async def _later(arguments: Mapping[str, object]) -> dict[str, object]:
         ),
         (Tool("t", answer={"content": [], "isError": True}), {"content": [], "isError": True}),
         (
+            Tool("t", answer={"resultType": "input_required", "requestState": "s"}),
+            {"resultType": "input_required", "requestState": "s"},
+        ),
+        (
             Tool("t", answer=_raises),
             {
                 "content": [{"type": "text", "text": "The tool failed: no such order"}],
@@ -190,7 +196,7 @@ async def _later(arguments: Mapping[str, object]) -> dict[str, object]:
             },
         ),
     ],
-    ids=["text", "mapping", "async", "whole result", "raises"],
+    ids=["text", "mapping", "async", "whole result", "asks back", "raises"],
 )
 def test_what_a_tool_gives_back_becomes_its_result(tool: Tool, expected: dict[str, object]) -> None:
     """R23. A failure of the tool is an answer, and the tool ran."""

@@ -141,6 +141,8 @@ class Service:
 
     async def _run_handshake(self, exchange: Exchange) -> Reply:
         received = exchange.received
+        if received.http_method not in {"GET", "POST", "DELETE"}:
+            return Reply(status=405, lines=((b"allow", b"GET, POST, DELETE"),))
         version = received.header("mcp-protocol-version")
         if version is not None and version not in HANDSHAKE_VERSIONS:
             return _error(received, 400, -32600, "Bad Request: Unsupported protocol version")

@@ -71,16 +71,12 @@ class Exchange:
         """Whether it did so by notification, and so still expects an answer."""
         self.task: asyncio.Task[None] | None = None
         self.status: int | None = None
+        """The status that went out; 0 for bytes that have none, `None` before the first byte."""
         self.streaming = False
         self._link = link
         self._service = service
         self._journal = journal
         self._reply: Reply | None = None
-
-    @property
-    def started(self) -> bool:
-        """Whether any byte of an answer went out."""
-        return self.status is not None
 
     @property
     def wants_stream(self) -> bool:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Entry", "Journal"]
 
+_LOOK_AGAIN = 0.05
+"""Seconds after which a predicate is asked again, although nothing changed here."""
 _POLL = 0.004
 """Seconds between two looks of the waiting that must not block a loop."""
 
@@ -92,6 +94,7 @@ class Journal:
 
     def __init__(self) -> None:
         self._entries: list[Entry] = []
+        self._version = 0
         self._changed = threading.Condition()
 
     def snapshot(self) -> tuple[Entry, ...]:
@@ -108,7 +111,7 @@ class Journal:
                 **facts,  # pyright: ignore[reportArgumentType]  (checked where it is called)
             )
             self._entries.append(entry)
-            self._changed.notify_all()
+            self._notify()
         return entry
 
     def update(self, sequence: int, **facts: object) -> None:
@@ -116,7 +119,7 @@ class Journal:
         with self._changed:
             fuller = replace(self._entries[sequence - 1], **facts)
             self._entries[sequence - 1] = fuller
-            self._changed.notify_all()
+            self._notify()
 
     def close(self, sequence: int) -> None:
         """Note that the gateway is done with a request."""
@@ -125,7 +128,7 @@ class Journal:
     def touch(self) -> None:
         """Wake those who wait, because something beside the journal changed."""
         with self._changed:
-            self._changed.notify_all()
+            self._notify()
 
     def wait_until(self, predicate: Callable[[], bool], timeout: float) -> None:
         """Block this thread until the predicate holds.
@@ -133,10 +136,16 @@ class Journal:
         Raises:
             TimeoutError: it did not hold within `timeout` seconds.
         """
-        with self._changed:
-            if self._changed.wait_for(predicate, timeout):
+        end = time.monotonic() + timeout
+        while True:
+            seen = self._version
+            if predicate():  # without the lock: it may well send a request to this gateway
                 return
-        raise TimeoutError(self._timed_out(timeout))
+            left = end - time.monotonic()
+            if left <= 0:
+                raise TimeoutError(self._timed_out(timeout))
+            with self._changed:
+                self._changed.wait_for(lambda: self._version != seen, min(left, _LOOK_AGAIN))  # noqa: B023
 
     async def until(
         self,
@@ -153,6 +162,10 @@ class Journal:
             if time.monotonic() >= end:
                 raise TimeoutError(self._timed_out(timeout))
             await anyio.sleep(_POLL)
+
+    def _notify(self) -> None:
+        self._version += 1
+        self._changed.notify_all()
 
     def _timed_out(self, timeout: float) -> str:
         last = [
