@@ -15,6 +15,13 @@ from surefoot.testing._answers import (
     Status,
     Throttle,
 )
+from surefoot.testing._audit import (
+    AuditChannel,
+    Leak,
+    SecretAudit,
+    SecretLeakError,
+    assert_no_secret,
+)
 from surefoot.testing._bodies import BadJson, GzipBomb, TruncatedGzip
 from surefoot.testing._breaks import CutJson, Raw, Reset, Trickle, WrongLength
 from surefoot.testing._clock import FakeClock
@@ -32,6 +39,7 @@ from surefoot.testing._tools import Tool
 
 __all__ = [
     "Answer",
+    "AuditChannel",
     "BadJson",
     "Connections",
     "CutJson",
@@ -46,6 +54,7 @@ __all__ = [
     "GzipBomb",
     "HeldStream",
     "IsError",
+    "Leak",
     "McpRequest",
     "Raw",
     "Received",
@@ -56,6 +65,8 @@ __all__ = [
     "Reset",
     "RpcError",
     "ScriptedTransport",
+    "SecretAudit",
+    "SecretLeakError",
     "SentRequest",
     "SessionLost",
     "Slow",
@@ -70,6 +81,7 @@ __all__ = [
     "Trickle",
     "TruncatedGzip",
     "WrongLength",
+    "assert_no_secret",
     "mcp_request",
     "tool_call",
 ]

@@ -1,0 +1,436 @@
+"""R107, R108, R109, B7. Plant a secret in each channel of the audit, and see it found there."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import os
+import subprocess
+import sys
+import threading
+import traceback
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import httpx2
+import pytest
+from pydantic import BaseModel
+
+from surefoot.credentials import Bearer, CredentialRequest, Issued, Secret
+from surefoot.errors import CredentialError
+from surefoot.testing._audit import AuditChannel, SecretAudit, SecretLeakError, assert_no_secret
+
+CANARY = "CANARY-3d9a77/+b"
+
+NOTHING_ALIVE: tuple[AuditChannel, ...] = ("objects", "requests", "tasks")
+
+
+def leaky(code: str) -> Callable[..., Any]:
+    """A function ``f`` whose frames belong to another file than this one."""
+    space: dict[str, Any] = {"httpx2": httpx2, "CredentialError": CredentialError}
+    exec(compile(code, "elsewhere.py", "exec"), space)  # noqa: S102
+    function: Callable[..., Any] = space["f"]
+    return function
+
+
+def ours(**held: object) -> object:
+    """An object that passes for one of this library's."""
+    kind = type("Fake", (SimpleNamespace,), {"__module__": "surefoot.fake"})
+    made: object = kind(**held)
+    return made
+
+
+def pickling(text: str) -> object:
+    """One that shows nothing but its pickle."""
+
+    def reduced(_: object) -> tuple[object, ...]:
+        return str, (text,)
+
+    made: object = type("Fake", (), {"__module__": "surefoot.fake", "__reduce__": reduced})()
+    return made
+
+
+class Model(BaseModel):
+    """What an SDK hands to its client."""
+
+    text: str
+
+
+def caught(function: Callable[..., Any], *arguments: object) -> BaseException:
+    """The exception that it raises."""
+    try:
+        function(*arguments)
+    except BaseException as error:  # noqa: BLE001
+        return error
+    pytest.fail("nothing was raised")
+
+
+def log(level: int = logging.DEBUG, **settings: Any) -> None:
+    """Log at DEBUG to a logger that shows nothing."""
+    logger = logging.getLogger("tests.audit.quiet")
+    logger.propagate = False
+    logger.setLevel(logging.CRITICAL)
+    logger.disabled = True
+    logger.log(level, settings.pop("message", "said"), *settings.pop("args", ()), **settings)
+
+
+class Dying:
+    """Fails while it is let go."""
+
+    def __del__(self) -> None:
+        raise ValueError(CANARY)
+
+
+def die() -> None:
+    Dying()
+    gc.collect()
+
+
+def thread() -> None:
+    def fail() -> None:
+        raise ValueError(CANARY)
+
+    one = threading.Thread(target=fail)
+    one.start()
+    one.join()
+
+
+def attributed() -> CredentialError:
+    error = CredentialError("a fixed reason")
+    error.response = CANARY  # type: ignore[attr-defined]
+    return error
+
+
+def noted() -> CredentialError:
+    error = CredentialError("a fixed reason")
+    error.add_note(CANARY)
+    return error
+
+
+def behind(attribute: str) -> CredentialError:
+    error = CredentialError("a fixed reason")
+    setattr(error, attribute, ValueError(CANARY))
+    return error
+
+
+SAID: list[tuple[AuditChannel, str, Callable[[], object]]] = [
+    ("logs", "the message", lambda: log(message=CANARY)),
+    ("logs", "an argument", lambda: log(message="x %s", args=(CANARY,))),
+    ("logs", "an argument that is no text", lambda: log(args=(httpx2.Headers({"k": CANARY}),))),
+    ("logs", "an extra field", lambda: log(extra={"token": CANARY})),
+    ("logs", "an exception", lambda: log(exc_info=ValueError(CANARY))),
+    ("logs", "below DEBUG", lambda: log(level=1, message=CANARY)),
+    ("logs", "a record that cannot be formatted", lambda: log(message=CANARY, args=(1,))),
+    ("warnings", "the message", lambda: warnings.warn(CANARY, stacklevel=1)),
+    ("streams", "print", lambda: print(CANARY)),  # noqa: T201
+    ("streams", "standard error", lambda: sys.stderr.write(CANARY)),
+    ("streams", "the buffer", lambda: sys.stdout.buffer.write(CANARY.encode())),
+    ("streams", "lines", lambda: sys.stdout.writelines([CANARY])),
+    ("streams", "a descriptor", lambda: os.write(2, CANARY.encode())),
+    (
+        "streams",
+        "a child",
+        lambda: subprocess.run([sys.executable, "-c", f"print({CANARY!r})"], check=True),
+    ),
+    ("hooks", "a thread", thread),
+    ("hooks", "a finalizer", die),
+    ("hooks", "the top", lambda: sys.excepthook(ValueError, ValueError(CANARY), None)),
+]
+
+RAISED: list[tuple[str, Callable[[], BaseException]]] = [
+    ("message", lambda: ValueError(CANARY)),
+    ("an argument", lambda: ValueError("x", {"token": CANARY})),
+    ("an attribute", attributed),
+    ("a note", noted),
+    ("its cause", lambda: behind("__cause__")),
+    ("its context", lambda: behind("__context__")),
+    ("a group", lambda: ExceptionGroup("x", [OSError(), ValueError(CANARY)])),
+    ("a unicode error", lambda: caught(f"{CANARY}\xe9".encode, "ascii")),
+    ("a local", lambda: caught(leaky("def f(v):\n raise OSError"), CANARY)),
+    (
+        "a local at depth",
+        lambda: caught(leaky("def f(v):\n return g(v)\ndef g(w):\n del w; raise OSError"), CANARY),
+    ),
+    ("a local that holds it", lambda: caught(leaky("def f(v):\n raise OSError"), [{"k": CANARY}])),
+    (
+        "a request in a local",
+        lambda: caught(
+            leaky(
+                "def f(v):\n r = httpx2.Request('GET', 'http://x', headers={'k': v}); del v; 1/0"
+            ),
+            CANARY,
+        ),
+    ),
+    (
+        "a local of the context of a cause",
+        lambda: caught(
+            leaky(
+                "def f(v):\n try: g(v)\n except OSError as e:\n  del v; raise CredentialError('x') "
+                "from e\ndef g(w):\n try: 1/0\n except ArithmeticError: raise OSError"
+            ),
+            CANARY,
+        ),
+    ),
+]
+
+HANDED: list[tuple[str, Callable[[], object]]] = [
+    ("text", lambda: f"x{CANARY}x"),
+    ("bytes", CANARY.encode),
+    ("a bytearray", lambda: bytearray(CANARY.encode())),
+    ("a key", lambda: {CANARY: 1}),
+    ("deep in containers", lambda: [({"a": [{"b": (CANARY,)}]},)]),
+    ("a set", lambda: {CANARY}),
+    ("a response's body", lambda: httpx2.Response(200, text=CANARY)),
+    ("a response's headers", lambda: httpx2.Response(200, headers={"x-echo": CANARY})),
+    (
+        "a response's request",
+        lambda: httpx2.Response(
+            200, request=httpx2.Request("GET", "http://x", headers={"authorization": CANARY})
+        ),
+    ),
+    ("a model", lambda: Model(text=CANARY)),
+    ("a pickle alone", lambda: pickling(CANARY)),
+]
+
+
+@pytest.mark.parametrize(("channel", "where", "say"), SAID, ids=[f"{c}-{w}" for c, w, _ in SAID])
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.filterwarnings("ignore:CANARY")
+def test_what_is_said_is_heard(
+    channel: AuditChannel, where: str, say: Callable[[], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """R109. A hostile listener for everything: each way of saying it is found in its channel."""
+    monkeypatch.setattr(logging, "raiseExceptions", False)
+    del where
+    with pytest.raises(SecretLeakError) as failed, SecretAudit(CANARY, skip=NOTHING_ALIVE):
+        say()
+    assert channel in {leak.channel for leak in failed.value.leaks}
+
+
+@pytest.mark.parametrize(("where", "error"), RAISED, ids=[where for where, _ in RAISED])
+def test_what_is_raised_is_searched_to_the_bottom(
+    where: str, error: Callable[[], BaseException]
+) -> None:
+    """R108. Message, arguments, attributes, notes, chain, and the locals of every frame."""
+    del where
+    made = error()
+    with pytest.raises(SecretLeakError) as failed:
+        assert_no_secret(CANARY, made, skip=NOTHING_ALIVE)
+    assert {leak.channel for leak in failed.value.leaks} == {"exceptions"}
+
+
+@pytest.mark.parametrize(("what", "artefact"), HANDED, ids=[what for what, _ in HANDED])
+def test_what_is_handed_on_is_searched_whole(what: str, artefact: Callable[[], object]) -> None:
+    """B7, R109. Whatever the client was given, and what it holds."""
+    del what
+    with pytest.raises(SecretLeakError) as failed:
+        assert_no_secret(CANARY, named={"client": artefact()}, skip=NOTHING_ALIVE)
+    assert {leak.channel for leak in failed.value.leaks} == {"artefacts"}
+    assert all(leak.place.startswith("client") for leak in failed.value.leaks)
+
+
+def test_an_exception_that_leaves_the_block_is_replaced_if_it_holds_the_secret() -> None:
+    """R108. A test runner would print it."""
+    with (
+        pytest.raises(SecretLeakError, match="left the block"),
+        SecretAudit(CANARY, skip=NOTHING_ALIVE),
+    ):
+        raise ValueError(CANARY)
+
+
+def test_an_exception_that_leaves_the_block_clean_passes() -> None:
+    """R108. The audit hides no failure."""
+    with pytest.raises(ValueError, match="clean"), SecretAudit(CANARY, skip=NOTHING_ALIVE):
+        raise ValueError("clean")
+
+
+def test_objects_of_ours_that_show_it_are_found() -> None:
+    """R107. Wherever they are: the heap is searched."""
+    kept = [CredentialRequest(principal=CANARY), ours(held=CANARY)]
+    with pytest.raises(SecretLeakError) as failed:
+        assert_no_secret(CANARY)
+    places = {leak.place for leak in failed.value.leaks if leak.channel == "objects"}
+    assert any("CredentialRequest.principal" in place for place in places)
+    assert any("surefoot.fake.Fake" in place for place in places)
+    assert kept
+
+
+def test_blind_objects_are_seen_and_show_nothing() -> None:
+    """R107. Alive, found, looked at, and clean."""
+    kept = [Bearer(CANARY), Issued(Bearer(CANARY)), Secret(CANARY)]
+    with SecretAudit(CANARY) as audit:
+        audit.add("a credential", kept)
+        audit.add("a request", CredentialRequest(user_token=Secret(CANARY)))
+    assert audit.looked["objects"] > len(kept)
+    assert audit.looked["artefacts"] > len(kept)
+
+
+def test_a_request_that_is_still_alive_is_found() -> None:
+    """R107. A vended token is dropped after its attempt: no request with it may live on."""
+    kept = httpx2.Request("GET", "http://x", headers={"authorization": f"Bearer {CANARY}"})
+    with pytest.raises(SecretLeakError) as failed:
+        assert_no_secret(CANARY)
+    assert {leak.channel for leak in failed.value.leaks} == {"requests"}
+    del kept
+    assert_no_secret(CANARY)
+
+
+def test_a_finished_task_that_shows_it_is_found() -> None:
+    """R108. asyncio prints results; so does a future that failed, and a callback's arguments."""
+
+    async def vended(value: object) -> object:
+        return value
+
+    async def look(value: object) -> tuple[Leaks, Leaks]:
+        clean = asyncio.ensure_future(vended(Issued(Bearer(CANARY))))
+        await clean
+        before = leaks_of(CANARY)
+        planted = asyncio.ensure_future(vended(value))
+        await planted
+        failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        failed.set_exception(ValueError(CANARY))
+        handle = asyncio.get_running_loop().call_later(60, print, CANARY)
+        after = leaks_of(CANARY)
+        handle.cancel()
+        assert failed.exception()
+        return before, after
+
+    before, after = asyncio.run(look(CANARY))
+    assert before == set()
+    assert {channel for channel, _ in after} == {"tasks"}
+    assert {place.rpartition(".")[2].partition("[")[0] for _, place in after} >= {
+        "Task",
+        "Future",
+        "TimerHandle",
+    }
+
+
+Leaks = set[tuple[str, str]]
+
+
+def leaks_of(secret: str) -> Leaks:
+    """Channel and place of each leak of what is alive."""
+    try:
+        assert_no_secret(secret)
+    except SecretLeakError as error:
+        return {(leak.channel, leak.place) for leak in error.leaks}
+    return set()
+
+
+def test_files_are_searched_by_name_and_content(tmp_path: Path) -> None:
+    """R107. Evidence is files."""
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / "run.jsonl").write_text(f'{{"a":"{CANARY}"}}', encoding="utf-8")
+    name = CANARY.replace("/", "_")
+    with pytest.raises(SecretLeakError) as failed:
+        assert_no_secret(CANARY, files=[tmp_path], skip=NOTHING_ALIVE)
+    assert [str(leak) for leak in failed.value.leaks] == ["files: run.jsonl (verbatim)"]
+    (tmp_path / "runs" / name).touch()
+    with pytest.raises(SecretLeakError, match="the name of a file"):
+        assert_no_secret(name, files=[tmp_path], skip=NOTHING_ALIVE)
+
+
+def test_spans_are_searched_where_the_sdk_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """R109. Attributes, events, exceptions, status: whatever is exported."""
+    trace = pytest.importorskip("opentelemetry.trace")
+    sdk = pytest.importorskip("opentelemetry.sdk.trace")
+    provider = sdk.TracerProvider()
+    monkeypatch.setattr(trace, "get_tracer_provider", lambda: provider)
+    tracer = provider.get_tracer("tests")
+
+    def trace_all() -> None:
+        with tracer.start_as_current_span("clean", attributes={"token": CANARY}):
+            pass
+        with tracer.start_as_current_span("event") as span:
+            span.add_event("retry", {"header": CANARY})
+        with pytest.raises(ValueError, match="CANARY"), tracer.start_as_current_span("error"):
+            raise ValueError(CANARY)
+
+    with pytest.raises(SecretLeakError) as failed, SecretAudit(CANARY, skip=NOTHING_ALIVE):
+        trace_all()
+    places = {leak.place.split(":")[0] for leak in failed.value.leaks if leak.channel == "spans"}
+    assert {place.split(".")[0] for place in places} == {"span clean", "span event", "span error"}
+    with SecretAudit(CANARY, skip=NOTHING_ALIVE) as audit, tracer.start_as_current_span("clean"):
+        pass
+    assert audit.looked["spans"]
+
+
+def test_a_clean_run_looks_at_every_channel_and_finds_nothing(tmp_path: Path) -> None:
+    """R109. ``looked`` proves that silence was listened to."""
+    (tmp_path / "run.jsonl").write_text("{}", encoding="utf-8")
+    kept = [httpx2.Request("GET", "http://x"), Issued(Bearer("another"))]
+
+    async def run() -> None:
+        async def work() -> str:
+            return "fine"
+
+        done = asyncio.ensure_future(work())
+        await done
+        with SecretAudit(CANARY, files=[tmp_path]) as audit:
+            sys.stdout.write("fine")
+            logging.getLogger("tests.audit").debug("fine")
+            audit.add("error", caught(leaky("def f(v):\n raise OSError"), "fine"))
+            audit.add("result", {"text": "fine"})
+        for channel in ("streams", "logs", "exceptions", "artefacts", "files", *NOTHING_ALIVE):
+            assert audit.looked[channel], channel
+
+    asyncio.run(run())
+    assert kept
+
+
+def test_the_failure_shows_nothing_of_the_secret(capsys: pytest.CaptureFixture[str]) -> None:
+    """R108. Not its message, not its frames, not a place that is itself named by the secret."""
+    error = caught(assert_no_secret, CANARY, {CANARY: CANARY}, CANARY)
+    assert isinstance(error, SecretLeakError)
+    assert len(error.leaks) >= 2
+    told = traceback.TracebackException.from_exception(error, capture_locals=True)
+    shown = [str(frame.locals) for frame in told.stack if frame.filename != __file__]
+    assert shown
+    for text in (str(error), repr(error), repr(error.leaks), *shown):
+        assert CANARY not in text
+    logger = f"tests.{CANARY}"
+    with pytest.raises(SecretLeakError) as failed, SecretAudit(CANARY, skip=NOTHING_ALIVE):
+        logging.getLogger(logger).debug("fine")
+    assert "a place that is named by it" in str(failed.value)
+    assert CANARY not in str(failed.value)
+    assert CANARY not in "".join(capsys.readouterr())
+
+
+def test_frames_of_the_file_that_planted_it_may_hold_it() -> None:
+    """R108. A test knows its own secret; a provider's file can be named as well."""
+    token = CANARY
+    own = caught(lambda: [token, Bearer("a\n")])
+    assert_no_secret(CANARY, own, skip=NOTHING_ALIVE)
+    provider = caught(leaky("def f(v):\n raise OSError"), CANARY)
+    assert_no_secret(CANARY, provider, skip=NOTHING_ALIVE, trusted=["elsewhere.py"])
+    with pytest.raises(SecretLeakError):
+        assert_no_secret(CANARY, provider, skip=NOTHING_ALIVE)
+
+
+def test_everything_is_put_back() -> None:
+    """R109. The audit leaves the process as it was."""
+    before = _state()
+    with SecretAudit(CANARY):
+        assert _state() != before
+    assert _state() == before
+    with pytest.raises(ZeroDivisionError), SecretAudit(CANARY):
+        raise ZeroDivisionError
+    assert _state() == before
+
+
+def _state() -> list[object]:
+    return [
+        sys.stdout,
+        sys.stderr,
+        logging.Logger.handle,
+        logging.Logger.isEnabledFor,
+        sys.excepthook,
+        sys.unraisablehook,
+        threading.excepthook,
+        os.fstat(1).st_ino,
+    ]
