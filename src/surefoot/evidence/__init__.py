@@ -16,7 +16,7 @@ from ._attempts import (
     RequestAttempts,
     Why,
 )
-from ._delivery import Alarm, Delivery
+from ._delivery import Alarm, Delivery, Losses
 from ._events import (
     VERSION,
     CallEnded,
@@ -54,6 +54,7 @@ __all__ = [
     "EventSink",
     "Grant",
     "Ledger",
+    "Losses",
     "Outcome",
     "Reason",
     "RefusalKind",

@@ -8,10 +8,10 @@ value: no request, no header, no body, and of an error only the name of its clas
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import isfinite
+from math import inf
 from typing import Any, ClassVar, Final, Literal, Protocol, get_args
 
-from ._text import number, short
+from ._text import seconds, short
 
 __all__ = [
     "AnswerForm",
@@ -84,20 +84,6 @@ class Grant(Protocol):
         ...
 
 
-def _among(option: str, value: object, words: frozenset[Any]) -> None:
-    if value not in words:
-        known = ", ".join(sorted(str(word) for word in words if word is not None))
-        msg = f"{option}: must be one of {known}"
-        raise ValueError(msg)
-
-
-def _seconds(option: str, value: float | None) -> None:
-    # One comparison is false for NaN, too.
-    if value is not None and not (value >= 0 and isfinite(value)):
-        msg = f"{option}: must be finite seconds, zero or more"
-        raise ValueError(msg)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
     """One time that a request was on the wire, or would have been.
@@ -151,17 +137,19 @@ class Attempt:
     """What lies below may have sent more than once for this one attempt (D3)."""
 
     def __post_init__(self) -> None:
-        """Check the words and the seconds."""
-        if self.number < 1:
-            msg = "number: the first attempt is 1"
-            raise ValueError(msg)
-        _among("outcome", self.outcome, _OUTCOMES)
-        _among("effect", self.effect, _EFFECTS)
-        _among("reason", self.reason, _REASONS)
-        _among("kind", self.kind, _KINDS)
-        _seconds("started_seconds", self.started_seconds)
-        _seconds("duration_seconds", self.duration_seconds)
-        _seconds("wait_seconds", self.wait_seconds)
+        """Check the words and the seconds: every attempt pays for this, so in one expression."""
+        wait = self.wait_seconds
+        if not (
+            self.number >= 1
+            and self.outcome in _OUTCOMES
+            and self.effect in _EFFECTS
+            and self.reason in _REASONS
+            and self.kind in _KINDS
+            and 0.0 <= self.started_seconds < inf
+            and 0.0 <= self.duration_seconds < inf
+            and (wait is None or 0.0 <= wait < inf)
+        ):
+            raise _wrong_attempt(self)
 
     @property
     def may_have_run(self) -> bool:
@@ -170,7 +158,7 @@ class Attempt:
 
     def body(self) -> dict[str, Any]:
         """The attempt as JSON-able values."""
-        grant = self.permission
+        grant, wait, stated = self.permission, self.wait_seconds, self.retry_after_seconds
         return {
             "number": self.number,
             "reason": self.reason,
@@ -178,12 +166,12 @@ class Attempt:
             "status": self.status,
             "kind": self.kind,
             "effect": self.effect,
-            "started_seconds": number(self.started_seconds),
-            "duration_seconds": number(self.duration_seconds),
+            "started_seconds": round(self.started_seconds, 6),
+            "duration_seconds": round(self.duration_seconds, 6),
             "error": None if self.error is None else short(self.error),
-            "retry_after_seconds": number(self.retry_after_seconds),
+            "retry_after_seconds": None if stated is None else seconds(stated),
             "retry_after_malformed": self.retry_after_malformed,
-            "wait_seconds": number(self.wait_seconds),
+            "wait_seconds": None if wait is None else round(wait, 6),
             "permission": None if grant is None else {"by": grant.by, "assumes": grant.assumes},
             "credential": self.credential,
             "scrubbed_hits": self.scrubbed_hits,
@@ -247,11 +235,14 @@ class RequestAttempts:
 
     def __post_init__(self) -> None:
         """Check the words and the seconds."""
-        _among("ended", self.ended, _ENDED)
-        _among("why", self.why, _WHY)
-        _among("answer_form", self.answer_form, _FORMS)
-        _seconds("waited_seconds", self.waited_seconds)
-        _seconds("duration_seconds", self.duration_seconds)
+        if not (
+            self.ended in _ENDED
+            and self.why in _WHY
+            and self.answer_form in _FORMS
+            and 0.0 <= self.waited_seconds < inf
+            and 0.0 <= self.duration_seconds < inf
+        ):
+            raise _wrong_request(self)
 
     def body(self) -> dict[str, Any]:
         """The record as JSON-able values; ``null`` says that there was none."""
@@ -265,8 +256,8 @@ class RequestAttempts:
             "why": self.why,
             "status": self.status,
             "may_have_run": self.may_have_run,
-            "waited_seconds": number(self.waited_seconds),
-            "duration_seconds": number(self.duration_seconds),
+            "waited_seconds": round(self.waited_seconds, 6),
+            "duration_seconds": round(self.duration_seconds, 6),
             "attempts": [attempt.body() for attempt in self.attempts],
             "request": {"length": self.request_length, "sha256": self.request_sha256},
             "answer": {
@@ -281,3 +272,43 @@ class RequestAttempts:
     def to_event(self) -> dict[str, Any]:
         """The record as an event that no ledger has numbered yet."""
         return {"v": 1, "type": self.type, **self.body()}
+
+
+def _wrong_attempt(attempt: Attempt) -> ValueError:
+    if attempt.number < 1:
+        return ValueError("number: the first attempt is 1")
+    wait = attempt.wait_seconds
+    return (
+        _not_among("outcome", attempt.outcome, _OUTCOMES)
+        or _not_among("effect", attempt.effect, _EFFECTS)
+        or _not_among("reason", attempt.reason, _REASONS)
+        or _not_among("kind", attempt.kind, _KINDS)
+        or _no_seconds("started_seconds", attempt.started_seconds)
+        or _no_seconds("duration_seconds", attempt.duration_seconds)
+        or _no_seconds("wait_seconds", 0.0 if wait is None else wait)
+        or ValueError("the attempt is wrong")
+    )
+
+
+def _wrong_request(request: RequestAttempts) -> ValueError:
+    return (
+        _not_among("ended", request.ended, _ENDED)
+        or _not_among("why", request.why, _WHY)
+        or _not_among("answer_form", request.answer_form, _FORMS)
+        or _no_seconds("waited_seconds", request.waited_seconds)
+        or _no_seconds("duration_seconds", request.duration_seconds)
+        or ValueError("the request is wrong")
+    )
+
+
+def _not_among(option: str, value: object, words: frozenset[Any]) -> ValueError | None:
+    if value in words:
+        return None
+    known = ", ".join(sorted(str(word) for word in words if word is not None))
+    return ValueError(f"{option}: must be one of {known}")
+
+
+def _no_seconds(option: str, value: float) -> ValueError | None:
+    if 0.0 <= value < inf:
+        return None
+    return ValueError(f"{option}: must be finite seconds, zero or more")

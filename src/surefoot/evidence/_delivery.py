@@ -10,12 +10,57 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
-from ._events import EventSink, sink_failed
+from ._events import Event, EventSink, sink_failed
 
-__all__ = ["Alarm", "Delivery"]
+__all__ = ["Alarm", "Delivery", "Losses"]
 
 Alarm = Callable[[str], object]
 """Tells people, once: a sentence without any content of events."""
+
+
+class Losses:
+    """What one sink did not take: counted, told once, and owed to the record. For any thread.
+
+    Args:
+        name: What people know the sink as.
+        alarm: Told once, at the first loss.
+    """
+
+    __slots__ = ("_alarm", "_error", "_lock", "_owed", "name", "total")
+
+    def __init__(self, name: str, alarm: Alarm | None = None) -> None:
+        self.name = name
+        self.total = 0
+        """Events lost, all together."""
+        self._alarm = alarm
+        self._owed = 0
+        self._error = ""
+        self._lock = threading.Lock()
+
+    def add(self, error: str, count: int = 1) -> None:
+        """Count events that the sink did not get, and why: a class name or ``"QueueFull"``."""
+        with self._lock:
+            first = self.total == 0
+            self.total += count
+            self._owed += count
+            self._error = error
+        if first and self._alarm is not None:
+            with suppress(Exception):  # an alarm that fails changes nothing either
+                self._alarm(
+                    f"evidence is incomplete: {self.name} failed with {error}; calls go on, "
+                    "what is lost is counted, and this is said once"
+                )
+
+    def owed(self, event: Mapping[str, Any]) -> Event | None:
+        """What has to be written before ``event``, the first after a loss; mostly ``None``."""
+        if not self._owed:
+            return None
+        return sink_failed(event, sink=self.name, error=self._error, dropped=self._owed)
+
+    def written(self, dropped: int) -> None:
+        """Note that so many losses are on record now."""
+        with self._lock:
+            self._owed -= dropped
 
 
 class Delivery:
@@ -23,52 +68,24 @@ class Delivery:
 
     Args:
         sink: Where they go.
-        name: What people know the sink as; by default the name of its class.
-        alarm: Told once per sink, at its first failure.
+        alarm: Told once, at the first failure.
     """
 
-    __slots__ = ("_alarm", "_error", "_lock", "_lost", "_name", "_sink", "dropped")
+    __slots__ = ("_sink", "losses")
 
-    def __init__(
-        self, sink: EventSink, *, name: str | None = None, alarm: Alarm | None = None
-    ) -> None:
+    def __init__(self, sink: EventSink, *, alarm: Alarm | None = None) -> None:
         self._sink = sink
-        self._name = type(sink).__name__ if name is None else name
-        self._alarm = alarm
-        self._lost = 0
-        self._error = ""
-        self._lock = threading.Lock()
-        self.dropped = 0
-        """Events that this sink did not take, all together."""
+        self.losses = Losses(type(sink).__name__, alarm)
 
     def hand(self, event: Mapping[str, Any]) -> bool:
         """Hand one event on; whether the sink took it."""
         try:
-            if self._lost:
-                self._confess(event)
+            owed = self.losses.owed(event)
+            if owed is not None:
+                self._sink.emit(owed)
+                self.losses.written(owed["dropped"])
             self._sink.emit(event)
         except Exception as error:  # noqa: BLE001 - a sink's failure is its own
-            self.lose(type(error).__name__)
+            self.losses.add(type(error).__name__)
             return False
         return True
-
-    def lose(self, error: str) -> None:
-        """Count an event that the sink did not get, and why."""
-        with self._lock:
-            first = self.dropped == 0
-            self.dropped += 1
-            self._lost += 1
-            self._error = error
-        if first and self._alarm is not None:
-            with suppress(Exception):  # an alarm that fails changes nothing either
-                self._alarm(
-                    f"evidence is incomplete: {self._name} failed with {error}; calls go on, "
-                    "what is lost is counted, and this is said once"
-                )
-
-    def _confess(self, event: Mapping[str, Any]) -> None:
-        """Write down what was lost, before the first event that comes after it."""
-        lost = self._lost
-        self._sink.emit(sink_failed(event, sink=self._name, error=self._error, dropped=lost))
-        with self._lock:
-            self._lost -= lost

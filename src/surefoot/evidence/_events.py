@@ -14,7 +14,7 @@ from importlib.resources import files
 from typing import Any, ClassVar, Final, Literal, Protocol
 
 from ._attempts import AnswerForm, Effect
-from ._text import bounded, number, short
+from ._text import bounded, short
 
 __all__ = [
     "VERSION",
@@ -107,10 +107,11 @@ class RunEnded:
 
     def body(self) -> dict[str, Any]:
         """Its fields as JSON-able values."""
+        lasted = self.duration_seconds
         return {
             "events": self.events,
             "dropped": self.dropped,
-            "duration_seconds": number(self.duration_seconds),
+            "duration_seconds": None if lasted is None else round(lasted, 6),
             "error": None if self.error is None else short(self.error),
         }
 
@@ -163,7 +164,7 @@ class CallEnded:
         """Its fields as JSON-able values."""
         fields: dict[str, Any] = {
             "call": self.call_id,
-            "duration_seconds": number(self.duration_seconds),
+            "duration_seconds": round(self.duration_seconds, 6),
             "is_error": self.is_error,
             "effect": self.effect,
             "answer": {

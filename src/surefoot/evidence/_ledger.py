@@ -9,13 +9,16 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from datetime import datetime
-from typing import Any
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
 
 from ._delivery import Alarm, Delivery
 from ._events import VERSION, Content, Entry, EventSink, RunEnded, RunStarted
 
 __all__ = ["Ledger"]
+
+_SECOND: Final = timedelta(seconds=1)
+_NEVER: Final = datetime.min.replace(tzinfo=UTC)
 
 
 class Ledger:
@@ -57,6 +60,7 @@ class Ledger:
         self._began: datetime | None = None
         self._filed = 0
         self._late = 0
+        self._second = (_NEVER, _NEVER, "")
         # A sink may itself do something that is recorded: the same thread may come in again.
         self._lock = threading.RLock()
         self.closed = False
@@ -78,7 +82,7 @@ class Ledger:
         Where other runs use the same sink at the same time, theirs as well.
         """
         behind: int = getattr(self._sink, "dropped", 0)
-        return self._delivery.dropped + self._late + behind - self._lost_before
+        return self._delivery.losses.total + self._late + behind - self._lost_before
 
     def begin(self) -> None:
         """File that the run was opened, if that was not filed yet."""
@@ -128,11 +132,20 @@ class Ledger:
             "v": VERSION,
             "type": entry.type,
             "seq": self._filed,
-            "time": now.isoformat(timespec="microseconds"),
+            "time": self._time(now),
             "run": self.run,
             **entry.body(),
         }
         self._delivery.hand(event)
+
+    def _time(self, now: datetime) -> str:
+        """RFC 3339 in UTC to the microsecond; what stays the same for a second is kept for one."""
+        since, until, prefix = self._second
+        if not since <= now < until:
+            since = now.replace(microsecond=0)
+            prefix = since.isoformat(timespec="seconds")[:19]
+            self._second = since, since + _SECOND, prefix
+        return f"{prefix}.{now.microsecond:06d}+00:00"
 
     def _too_late(self) -> None:
         """Count an event that came after the run was closed; said once."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Final
 
-__all__ = ["MAX_CONTENT", "bounded", "number", "short"]
+__all__ = ["MAX_CONTENT", "bounded", "seconds", "short"]
 
 MAX_NAME: Final = 256
 """Code points of a name that somebody else chose: a tool's, a method's, a class's."""
@@ -19,13 +19,9 @@ def short(text: str) -> str:
     return text if len(text) <= MAX_NAME else text[: MAX_NAME - 1] + "…"
 
 
-def number(seconds: float | None) -> float | None:
-    """Seconds to the microsecond; one that JSON has no form for becomes the largest it has."""
-    if seconds is None:
-        return None
-    if seconds > sys.float_info.max:
-        return sys.float_info.max
-    return round(seconds, 6)
+def seconds(value: float) -> float:
+    """Seconds to the microsecond; what JSON has no form for becomes the largest that it has."""
+    return round(value, 6) if value <= sys.float_info.max else sys.float_info.max
 
 
 def bounded(content: bytes | None) -> tuple[str | None, bool]:

@@ -1,35 +1,29 @@
-"""The law of this file: one event is one whole line, on the disk before the next one is begun.
+"""The law of this file: one event is one whole line, and the file reads wherever its writer died.
 
-A line is appended by a single ``write`` on a descriptor opened with ``O_APPEND``, so that a killed
-process leaves whole lines, at most the last one cut, and several processes may share a file. A file
-that was left with a cut line is continued on a new one. A disk that stalls or fails costs events,
-which are counted, and never a call (B13).
+Lines are appended by one thread, whole, by a single ``write`` on a descriptor opened with
+``O_APPEND``: a killed process leaves whole lines, at most the last one cut, and processes may share
+a file. What waited together is written together, since each ``write`` makes the thread line up
+behind a busy program anew. A file that was left with a cut line is continued on a new one. A disk
+that stalls or fails costs events, which are counted, and never a call (B13).
 """
 
 from __future__ import annotations
 
 import json
 import os
-import stat
-import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
 from pydantic_core import PydanticSerializationError, to_json
 
-from surefoot.evidence import Alarm, Delivery
+from surefoot.evidence import Alarm, Losses
 
+from ._append_file import AppendFile
 from ._courier import AT_EXIT_SECONDS, QUEUE, Courier
 from ._loud import loud
 
 __all__ = ["JsonLinesSink", "line_of"]
-
-_LOOK_SECONDS: Final = 1.0
-"""How often it is seen whether somebody moved the file away."""
-
-_FLAGS: Final = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_CLOEXEC", 0)
 
 
 def line_of(event: Mapping[str, Any]) -> bytes:
@@ -74,8 +68,8 @@ class JsonLinesSink:
         _whole("keep", keep, least=1)
         _whole("room", room, least=1)
         self._path = Path(path)
-        self._file = _AppendFile(self._path, max_bytes=max_bytes, keep=keep)
-        self._delivery = Delivery(self._file, name=type(self).__name__, alarm=alarm)
+        self._file = AppendFile(self._path, max_bytes=max_bytes, keep=keep)
+        self._losses = Losses(type(self).__name__, alarm)
         self._courier = Courier(self._write, lost=self._no_room, room=room)
 
     def __repr__(self) -> str:
@@ -90,7 +84,7 @@ class JsonLinesSink:
     @property
     def dropped(self) -> int:
         """Events that are not in the file: no room, or the disk refused."""
-        return self._delivery.dropped
+        return self._losses.total
 
     def emit(self, event: Mapping[str, Any], /) -> None:
         """Queue one event for the file. Returns at once and never raises."""
@@ -111,96 +105,26 @@ class JsonLinesSink:
         return written
 
     def _write(self, batch: Sequence[Mapping[str, Any]]) -> None:
-        self._file.look()
-        hand = self._delivery.hand
+        """Append a batch, on the courier's thread; whatever fails is counted."""
+        lines: list[bytes] = []
+        owed = self._losses.owed(batch[0])
+        if owed is not None:
+            lines.append(line_of(owed))
         for event in batch:
-            hand(event)
+            try:
+                lines.append(line_of(event))
+            except Exception as error:  # noqa: BLE001 - an event of a foreign caller
+                self._losses.add(type(error).__name__)
+        written, error = self._file.append(lines)
+        if owed is not None and written:
+            self._losses.written(owed["dropped"])
+        elif owed is not None:
+            written = 1  # it is no event of a run: what it says is still owed, and not lost anew
+        if error is not None:
+            self._losses.add(type(error).__name__, len(lines) - written)
 
     def _no_room(self) -> None:
-        self._delivery.lose("QueueFull")
-
-
-class _AppendFile:
-    """The file itself; used by one thread."""
-
-    def __init__(self, path: Path, *, max_bytes: int | None, keep: int) -> None:
-        self._path = path
-        self._max_bytes = max_bytes
-        self._keep = keep
-        self._fd = -1
-        self._size = 0
-        self._torn = False
-        self._looked = 0.0
-        self._open()
-
-    def emit(self, event: Mapping[str, Any], /) -> None:
-        """Append one event."""
-        line = line_of(event)
-        if self._fd < 0:
-            self._open()
-        if self._max_bytes is not None and 0 < self._size > self._max_bytes - len(line):
-            self._rotate()
-        if self._torn:
-            line = b"\n" + line
-        self._append(line)
-
-    def look(self) -> None:
-        """Once a second, follow a file that somebody moved away or removed."""
-        now = time.monotonic()
-        if now - self._looked < _LOOK_SECONDS:
-            return
-        self._looked = now
-        if self._fd >= 0 and not self._is_ours():
-            self.close()
-
-    def close(self) -> None:
-        """Close the file; the next event would open it again."""
-        fd, self._fd = self._fd, -1
-        if fd >= 0:
-            with suppress(OSError):
-                os.close(fd)
-
-    def _append(self, line: bytes) -> None:
-        written = 0
-        try:
-            while written < len(line):
-                written += os.write(self._fd, line[written:] if written else line)
-        finally:
-            self._size += written
-            if written:
-                self._torn = written < len(line)
-
-    def _open(self) -> None:
-        fd = os.open(self._path, _FLAGS, 0o600)
-        found = os.fstat(fd)
-        self._fd = fd
-        self._size = found.st_size
-        self._torn = False
-        if stat.S_ISREG(found.st_mode) and found.st_size:
-            with suppress(OSError), self._path.open("rb") as file:
-                file.seek(-1, os.SEEK_END)
-                self._torn = file.read(1) != b"\n"
-
-    def _is_ours(self) -> bool:
-        """Whether the path still names the file that is open."""
-        try:
-            there, here = self._path.stat(), os.fstat(self._fd)
-        except OSError:
-            return False
-        return (there.st_dev, there.st_ino) == (here.st_dev, here.st_ino)
-
-    def _rotate(self) -> None:
-        """Move the full file aside; where another process already did, only follow."""
-        if self._is_ours():
-            for number in range(self._keep - 1, 0, -1):
-                with suppress(FileNotFoundError):
-                    self._old(number).replace(self._old(number + 1))
-            self._path.replace(self._old(1))
-        self.close()
-        self._open()
-
-    def _old(self, number: int) -> Path:
-        return self._path.with_name(f"{self._path.name}.{number}")
+        self._losses.add("QueueFull")
 
 
 def _whole(option: str, value: object, *, least: int, none: bool = False) -> None:

@@ -56,7 +56,7 @@ class QueuedSink:
     @property
     def dropped(self) -> int:
         """Events that the sink did not take."""
-        return self._delivery.dropped
+        return self._delivery.losses.total
 
     def emit(self, event: Mapping[str, Any], /) -> None:
         """Queue one event. Returns at once and never raises."""
@@ -75,7 +75,7 @@ class QueuedSink:
             self._delivery.hand(event)
 
     def _no_room(self) -> None:
-        self._delivery.lose("QueueFull")
+        self._delivery.losses.add("QueueFull")
 
 
 class FanOutSink:
