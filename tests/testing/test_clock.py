@@ -6,11 +6,21 @@ import math
 from datetime import UTC, datetime, timedelta, timezone
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from surefoot.testing import FakeClock
+from surefoot.transports import Clock
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.both_majors]
+
+
+async def test_it_is_the_clock_that_surefoot_asks_for() -> None:
+    """R35. The protocol of `surefoot.transports`, whole."""
+    clock: Clock = FakeClock()
+    before, moment = clock.monotonic(), clock.now()
+    await clock.sleep(1)
+    assert (clock.monotonic() - before, clock.now() - moment) == (1, timedelta(seconds=1))
 
 
 async def test_a_sleep_returns_at_once_and_moves_time_by_its_length() -> None:

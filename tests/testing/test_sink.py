@@ -7,7 +7,11 @@ import threading
 import anyio
 import pytest
 
-from surefoot.testing import RecordingSink
+from surefoot.evidence import EventSink, Ledger, RunStarted
+from surefoot.sinks import record
+from surefoot.testing import FakeClock, RecordingSink
+
+pytestmark = pytest.mark.both_majors
 
 
 def test_events_are_kept_in_order_and_found_by_type() -> None:
@@ -19,6 +23,28 @@ def test_events_are_kept_in_order_and_found_by_type() -> None:
     assert [event["seq"] for event in sink.events] == [1, 2, 3]
     assert [event["seq"] for event in sink.of("a")] == [1, 3]
     assert sink.of("c") == []
+
+
+def test_it_is_a_sink_to_a_ledger_and_to_a_run() -> None:
+    """B13. What surefoot files arrives at once, numbered, with no thread between."""
+    sink = RecordingSink()
+    as_declared: EventSink = sink
+    names = iter("ab")
+    ledger = Ledger(
+        as_declared,
+        run="r",
+        now=FakeClock().now,
+        fresh_id=lambda: next(names),
+        start=RunStarted(name="n"),
+    )
+    ledger.begin()
+    ledger.close()
+    with record(sink, name="another"):
+        assert len(sink.of("run.started")) in {1, 2}
+    started, ended = sink.of("run.started"), sink.of("run.ended")
+    assert [event["seq"] for event in started[:1] + ended[:1]] == [1, 2]
+    assert [event.get("run") for event in started[:1]] == ["r"]
+    assert ledger.dropped == 0
 
 
 def test_an_event_is_kept_as_it_was_when_it_was_emitted() -> None:

@@ -5,6 +5,7 @@ Each docstring says what goes over the wire, and whether the tool ran: it did, i
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import json
 from collections.abc import Mapping
@@ -132,8 +133,8 @@ def _other_message(message: Mapping[str, object], kind: BadJsonKind) -> object:
 class GzipBomb(Step):
     """A small gzip body that unpacks to a JSON-RPC result of `size` bytes of text. The tool ran.
 
-    On the wire: status 200, `Content-Encoding: gzip`, whether or not the client accepts it. It is
-    built when it is declared, at about a GiB a second.
+    On the wire: status 200, `Content-Encoding: gzip`, whether or not the client accepts it. To
+    build it takes about a second for each GiB, beside the gateway's loop, and little memory.
     """
 
     size: int = 64 << 20
@@ -149,8 +150,12 @@ class GzipBomb(Step):
             b'{"jsonrpc":"2.0","id":%b,"result":{"content":[{"type":"text","text":"'
             % exchange.received.id_json
         )
-        body = gzip_of_repeated(
-            before, b"0", self.size, b'"}],"isError":false,"resultType":"complete"}}'
+        body = await asyncio.to_thread(
+            gzip_of_repeated,
+            before,
+            b"0",
+            self.size,
+            b'"}],"isError":false,"resultType":"complete"}}',
         )
         await exchange.send(200, (JSON_LINE, _GZIP_LINE, *reply.lines), body)
 

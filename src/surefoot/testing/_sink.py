@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import threading
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import anyio
 
@@ -19,6 +19,9 @@ __all__ = ["RecordingSink"]
 
 class RecordingSink:
     """A sink that keeps every event it is given. Safe to use from any thread and any loop."""
+
+    never_stalls: Final = True
+    """Its promise to whoever hands it events: no thread needs to stand before it."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
