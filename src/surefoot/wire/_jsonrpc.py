@@ -8,8 +8,7 @@ error (D19), as AWS writes it. Ids are compared by type and value: 1 is not True
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Final, Literal, TypeAlias, cast
+from typing import Any, Final, Literal, NamedTuple, TypeAlias, cast
 
 __all__ = ["Message", "MessageKind", "RequestId", "as_request_id", "read_message", "same_id"]
 
@@ -22,9 +21,11 @@ MessageKind = Literal["request", "notification", "response", "error"]
 _MEMBERS: Final = frozenset({"jsonrpc", "id", "method", "params", "result", "error"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Message:
-    """One JSON-RPC message, read. Members that JSON-RPC does not know are gone from it."""
+class Message(NamedTuple):
+    """One JSON-RPC message, read. Members that JSON-RPC does not know are gone from it.
+
+    A tuple, because it is built for every answer and is cheap to build.
+    """
 
     kind: MessageKind
     """Which of the four it is."""
@@ -81,11 +82,11 @@ def _read_call(message: dict[str, Any]) -> Message | str:
     if not isinstance(message.get("params", {}), dict):
         return "bad-params"
     if "id" not in message:
-        return Message(kind="notification", id=None, value=message)
+        return Message("notification", None, message)
     request_id = as_request_id(message["id"])
     if request_id is None:
         return "bad-id"
-    return Message(kind="request", id=request_id, value=message)
+    return Message("request", request_id, message)
 
 
 def _read_answer(message: dict[str, Any], *, lenient: bool) -> Message | str:
@@ -111,7 +112,7 @@ def _read_answer(message: dict[str, Any], *, lenient: bool) -> Message | str:
         return "bad-id"
     if not isinstance(message["result"], dict):
         return "bad-result"
-    return Message(kind="response", id=request_id, value=message)
+    return Message("response", request_id, message)
 
 
 def _read_error(message: dict[str, Any], request_id: RequestId | None) -> Message | str:
@@ -125,4 +126,4 @@ def _read_error(message: dict[str, Any], request_id: RequestId | None) -> Messag
     kept = {name: members[name] for name in ("code", "message", "data") if name in members}
     if len(kept) != len(members) or "id" not in message:
         message = {"jsonrpc": "2.0", "id": request_id, "error": kept}
-    return Message(kind="error", id=request_id, value=message)
+    return Message("error", request_id, message)

@@ -163,7 +163,7 @@ def read_request(body: bytes) -> Outgoing | None:
         return _UNREADABLE
     method = value.get("method")
     if type(method) is str:
-        params = value.get("params")
+        params: dict[str, Any] | None = value.get("params")
         if (params is not None and type(params) is not dict) or "result" in value:
             return _UNREADABLE
         if request_id is not None:

@@ -2,19 +2,22 @@
 
 A language model reads these. Each says what happened, whether the call may have run, and what to do
 now, in that order and in plain words. None invites a blind repeat; a wait that the server stated is
-in the text (B5). A sentence is made of numbers and fixed words alone: no text of a server, no URL,
-no name and no secret can get into one, so that it may be shown, logged and kept.
+in the text (B5). A sentence is made of numbers and fixed words, and at most of an AWS error type:
+no other text of a server, no URL, no name and no secret can get into one, so that it may be shown,
+logged and kept.
 
 What a sentence says about having run is what ``MAY_HAVE_RUN`` says, and a test holds them together.
 """
 
 from __future__ import annotations
 
+import re
+from functools import cache
 from math import ceil
 from types import MappingProxyType
 from typing import Final, Literal, get_args
 
-__all__ = ["MAY_HAVE_RUN", "OUTCOMES", "Outcome", "sentence"]
+__all__ = ["ERROR_TYPE", "MAY_HAVE_RUN", "OUTCOMES", "Outcome", "is_sentence", "sentence"]
 
 Outcome = Literal[
     "rate-limited",
@@ -175,8 +178,18 @@ MAY_HAVE_RUN: Final[frozenset[Outcome]] = frozenset(
 
 _REFUSALS: Final = frozenset({"rate-limited", "session-busy"})
 
-_NO_WAIT: Final = 1e9
-"""A wait of thirty years is no instruction that a reader can act on."""
+ERROR_TYPE: Final = re.compile(r"[A-Za-z](?![A-Za-z0-9]{64})[A-Za-z0-9]*(?:Exception|Error|Fault)")
+"""The form of an AWS error type: the one text of a server that a sentence may hold (D24)."""
+
+_WAIT: Final = (
+    "Do not send it again now: the server asks to wait {about} first. Until then go on with "
+    "something else, or say that the server is busy."
+)
+_NO_WAIT: Final = (
+    "Do not send it again now: give the server time first, go on with something else, or say that "
+    "the server is busy."
+)
+_NEVER: Final = 1e9  # a wait of thirty years is no instruction that a reader can act on
 
 
 def sentence(
@@ -185,6 +198,7 @@ def sentence(
     status: int | None = None,
     retry_after: float | None = None,
     attempts: int = 1,
+    error_type: str | None = None,
     what: Literal["call", "request"] = "call",
 ) -> str:
     """Word one outcome for the model that reads it.
@@ -194,31 +208,52 @@ def sentence(
         status: the HTTP status, where the server answered with one that says something.
         retry_after: the seconds that the server asked to wait, where it stated any.
         attempts: how many times it was sent.
+        error_type: the AWS error type; left out unless it has the form of one.
         what: ``call`` for a tool call, ``request`` for anything else.
     """
     more = attempts > 1
+    facts = [] if status is None else [f"HTTP {status}"]
+    if error_type is not None and ERROR_TYPE.fullmatch(error_type):
+        facts.append(error_type)
     return _TABLE[outcome].format(
         it=what,
-        status=f" (HTTP {status})" if status is not None else "",
+        status=f" ({', '.join(facts)})" if facts else "",
         often=f", and more than once, because it was sent {attempts} times" if more else "",
         tries=f" {attempts} times" if more else "",
         wait=_wait(outcome, retry_after),
     )
 
 
+def is_sentence(text: str) -> bool:
+    """Tell whether a text is one of ours, word for word, whatever numbers stand in it."""
+    return _ours().fullmatch(text) is not None
+
+
+@cache
+def _ours() -> re.Pattern[str]:
+    """Match every sentence that can be made."""
+    number = "[0-9]{1,12}"
+    wait = re.escape(_WAIT).replace(r"\{about\}", f"about {number} (?:second|minute|hour|day)s?")
+    holes = {
+        "it": "(?:call|request)",
+        "status": rf"(?: \((?:HTTP {number})?(?:, )?(?:{ERROR_TYPE.pattern})?\))?",
+        "often": f"(?:, and more than once, because it was sent {number} times)?",
+        "tries": f"(?: {number} times)?",
+        "wait": f"(?:{wait}|{re.escape(_NO_WAIT)})",
+    }
+    texts = [re.escape(text) for text in _TABLE.values()]
+    for name, pattern in holes.items():
+        texts = [text.replace(rf"\{{{name}\}}", pattern) for text in texts]
+    return re.compile("|".join(texts))
+
+
 def _wait(outcome: Outcome, seconds: float | None) -> str:
     """Say how long to wait, if the outcome is one that clears by itself."""
     if outcome not in _REFUSALS:
         return ""
-    if seconds is None or not 0 < seconds < _NO_WAIT:
-        return (
-            "Do not send it again now: give the server time first, go on with something else, or "
-            "say that the server is busy."
-        )
-    return (
-        f"Do not send it again now: the server asks to wait {_about(seconds)} first. Until then go "
-        "on with something else, or say that the server is busy."
-    )
+    if seconds is None or not 0 < seconds < _NEVER:
+        return _NO_WAIT
+    return _WAIT.format(about=_about(seconds))
 
 
 def _about(seconds: float) -> str:

@@ -69,7 +69,8 @@ class JsonLimits:
     max_digits: int = PARSER_DIGITS
     """Digits of one integer; at most what the parser reads. A lower one costs a walk."""
 
-    _quick: int = field(init=False, repr=False, compare=False)
+    quick: int = field(init=False, repr=False, compare=False)
+    """Up to how many bytes no limit but the parser's own can be passed; computed."""
 
     def __post_init__(self) -> None:
         """Check each limit, and see up to which size the parser alone can hold them all."""
@@ -90,7 +91,7 @@ class JsonLimits:
         walk = self.max_depth < PARSER_DEPTH or self.max_digits < PARSER_DIGITS
         # A container takes two bytes at least, so that a short text needs no counting.
         quick = -1 if walk else min(self.max_bytes, 2 * self.max_containers)
-        object.__setattr__(self, "_quick", quick)
+        object.__setattr__(self, "quick", quick)
 
 
 _DEFAULT: Final = JsonLimits()
@@ -137,7 +138,7 @@ def canonical(data: bytes, *, limits: JsonLimits = _DEFAULT) -> tuple[Any, bytes
         UnreadableAnswerError: the text breaks a rule; ``rule`` is its fixed word.
         AnswerTooLargeError: the text passes one of ``limits``.
     """
-    quick = limits._quick  # noqa: SLF001  # one look decides for nearly every text
+    quick = limits.quick  # one look decides for nearly every text
     if len(data) > quick:
         _check_size(data, limits)
     value: Any = None
