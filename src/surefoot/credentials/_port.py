@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import inf
-from typing import TYPE_CHECKING, Literal, Protocol, final, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, final, runtime_checkable
 from urllib.parse import urlsplit
 
 from surefoot.credentials._blind import Blind, Secret, sealed
 from surefoot.credentials._kinds import Credential
+from surefoot.wire import Scrub
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -79,13 +80,15 @@ class Issued(Blind):
         ValueError: ``expires_in`` is negative or NaN.
     """
 
-    __slots__ = ("credential", "expires_in", "generation")
+    __slots__ = ("_scrub", "credential", "expires_in", "generation")
 
     credential: Credential
     """The credential itself, blind."""
 
     expires_in: float | None
     """Seconds it lives from now, as its issuer stated; ``None`` when it did not."""
+
+    _scrub: Scrub | None
 
     generation: Generation
     """Which one it is, without what it is; the same however often this object is handed out."""
@@ -99,6 +102,7 @@ class Issued(Blind):
             raise TypeError(message)
         object.__setattr__(self, "expires_in", _life(expires_in))
         object.__setattr__(self, "generation", Generation())
+        object.__setattr__(self, "_scrub", None)
 
     def __repr__(self) -> str:
         """Show the kind and the life."""
@@ -117,6 +121,12 @@ class Issued(Blind):
     def secrets(self) -> tuple[bytes, ...]:
         """Return the values that the scrub searches for (B7)."""
         return self.credential.secrets()
+
+    def scrub(self) -> Scrub:
+        """Return what takes these values out of an answer, laid out once and kept (B7)."""
+        if self._scrub is None:
+            object.__setattr__(self, "_scrub", Scrub(self.secrets()))
+        return self._scrub
 
 
 @final
