@@ -33,13 +33,21 @@ class SpanSource(Protocol):
     """**Protocol**: opens spans under the caller's current one."""
 
     def open(
-        self, *, number: int, endpoint: str, http_method: str, method: str | None, tool: str | None
+        self,
+        *,
+        number: int,
+        endpoint: str,
+        origin: str,
+        http_method: str,
+        method: str | None,
+        tool: str | None,
     ) -> AttemptSpan | None:
         """Open the span of an attempt that begins now; ``None`` where nobody is tracing.
 
         Args:
             number: 1 for the first attempt.
-            endpoint: The origin; the only part of a URL that a span may carry.
+            endpoint: The declared label, or else the origin.
+            origin: The only part of a URL that a span may carry.
             http_method: The HTTP method.
             method: The JSON-RPC method, where the body is such a message.
             tool: The tool, for a ``tools/call``.

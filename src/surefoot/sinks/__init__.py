@@ -3,12 +3,14 @@
 from ._json_lines import JsonLinesSink
 from ._logging import LoggingSink
 from ._record import ledger_for, record
+from ._spans import OpenTelemetrySpans
 from ._targets import FanOutSink, Target
 
 __all__ = [
     "FanOutSink",
     "JsonLinesSink",
     "LoggingSink",
+    "OpenTelemetrySpans",
     "Target",
     "ledger_for",
     "record",
