@@ -29,7 +29,7 @@ class Endpoint:
             URL is not echoed: it may hold a secret where none belongs.
     """
 
-    __slots__ = ("_keys", "origin", "url")
+    __slots__ = ("_keys", "origin", "parts", "url")
 
     def __init__(self, url: str) -> None:
         if not isinstance(url, str):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -42,6 +42,9 @@ class Endpoint:
         parts = urlsplit(url)
         self.origin = origin(parts.scheme, parts.hostname or "", parts.port)
         """Scheme, host and port, for people to read (D13)."""
+        scheme = parts.scheme.lower()
+        self.parts = (scheme, (parts.hostname or "").lower(), parts.port or _PORTS[scheme])
+        """Scheme, host and port, for comparing."""
         self._keys: dict[type, tuple[object, ...]] = {}
 
     def owns(self, request: HTTPRequest) -> bool:

@@ -6,10 +6,12 @@ into the body again.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 if TYPE_CHECKING:
+    from surefoot.wire import Outcome
+
     from ._family import HTTPResponse
 
 __all__ = ["NOTE", "EventState", "Note", "note_of", "state_of"]
@@ -18,9 +20,8 @@ NOTE: Final = "surefoot.note"
 """The name under which a note hangs on ``response.extensions``."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Note:
-    """What one answer is, after it was read."""
+class Note(NamedTuple):
+    """What one answer is, after it was read. A tuple: it is built for every answer."""
 
     kind: Literal["result", "error", "failure", "empty", "stream", "unreadable"]
     """A JSON-RPC result or error, a failure without either, nothing, an event stream, or what could
@@ -38,8 +39,21 @@ class Note:
     code: int | None = None
     """The code of a JSON-RPC error."""
 
+    outcome: Outcome | None = None
+    """What to call an answer that is no result."""
+
+    retry_after: float | None = None
+    """The wait that its body states, in seconds (D17)."""
+
     events: EventState | None = None
     """What is known of an event stream, as it goes by."""
+
+    seen: Callable[[], list[tuple[bytes, bytes]]] | None = None
+    """The header lines as they came, without those that hold a secret: what rules may look at."""
+
+    def __repr__(self) -> str:
+        """Show the kind alone."""
+        return f"Note(kind={self.kind!r}, rule={self.rule!r})"
 
 
 class EventState:

@@ -14,6 +14,7 @@ from surefoot.policy import AnswerView, Rule, ThrottleRule, Verdict
 
 from ._body import peek
 from ._family import lines_of
+from ._note import note_of
 
 if TYPE_CHECKING:
     from ._clock import Clock
@@ -48,9 +49,9 @@ class Recogniser:
         self, response: HTTPResponse, family: Family, clock: Clock
     ) -> tuple[Verdict | None, int]:
         """The first verdict and the index of its rule, or ``(None, 0)``."""
-        headers = [
-            (name.decode("latin-1"), value.decode("latin-1")) for name, value in lines_of(response)
-        ]
+        note = note_of(response)
+        lines = lines_of(response) if note is None or note.seen is None else note.seen()
+        headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in lines]
         status: int = response.status_code
         now = clock.now()
         body: bytes | None = None

@@ -55,6 +55,7 @@ class Sent:
         "retry_after",
         "started",
         "status",
+        "unsearched",
         "wait",
     )
 
@@ -73,6 +74,8 @@ class Sent:
         self.permission: Permission | None = None
         self.credential: str | None = None
         self.hits = 0
+        self.unsearched = 0
+        """Secrets that this attempt carried and that are too short to search for (B7)."""
         self.proven = False
         self.refreshable = False
         """A forced vend could hand out another credential than the one that this attempt carried.

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NoReturn
 
+from surefoot.wire import Scrub
+
 if TYPE_CHECKING:
     from surefoot.credentials import Issued
 
@@ -21,12 +23,22 @@ SEAL: Final = "surefoot.seal"
 class Seal:
     """Secret values behind a closure: of the issued credential, and others of this attempt."""
 
-    __slots__ = ("others", "secrets")
+    __slots__ = ("scrub", "secrets")
 
     def __init__(self, issued: Issued | None, others: tuple[bytes, ...]) -> None:
-        self.others = bool(others)
-        """Whether there is more than the issued credential."""
-        self.secrets = lambda: (*(() if issued is None else issued.secrets()), *others)
+        def secrets() -> tuple[bytes, ...]:
+            return (*(() if issued is None else issued.secrets()), *others)
+
+        def scrub() -> Scrub | None:
+            # The scrub of a credential is laid out once, and kept by the credential itself.
+            if not others:
+                return None if issued is None else issued.scrub()
+            return Scrub(secrets())
+
+        self.secrets = secrets
+        """The values themselves."""
+        self.scrub = scrub
+        """What takes them out of an answer; ``None`` where there is nothing to take out."""
 
     def __repr__(self) -> str:
         """Show nothing."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from surefoot.policy import Retry, Rule, ThrottleRule
 
 from ._answering import AnsweringTransport
+from ._content import ACCEPTED_ENCODINGS
 from ._reading import ReadingTransport
 from ._retrying import RetryingTransport
 from ._vending import VendingTransport
@@ -80,7 +81,7 @@ def build_stack(wire: AsyncTransport, plan: StackPlan) -> AnsweringTransport:
         service=plan.service,
         scopes=plan.scopes,
         mode=plan.mode,
-        headers=plan.headers,
+        headers={**plan.headers, "accept-encoding": ACCEPTED_ENCODINGS},
         principal=plan.principal,
         user_token=plan.user_token,
     )
