@@ -142,7 +142,7 @@ class Ledger:
         """RFC 3339 in UTC to the microsecond; what stays the same for a second is kept for one."""
         since, until, prefix = self._second
         if not since <= now < until:
-            since = now.replace(microsecond=0)
+            since = now.astimezone(UTC).replace(microsecond=0)
             prefix = since.isoformat(timespec="seconds")[:19]
             self._second = since, since + _SECOND, prefix
         return f"{prefix}.{now.microsecond:06d}+00:00"
