@@ -47,6 +47,13 @@ _RULES: Final = (
     ("unexpected end of hex escape", "lone-surrogate"),
 )
 
+_LIMIT_OF: Final = {
+    "too-many-bytes": "max_bytes",
+    "too-many-containers": "max_containers",
+    "too-deep": "max_depth",
+    "too-many-digits": "max_digits",
+}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JsonLimits:
@@ -89,7 +96,6 @@ class JsonLimits:
                 message = f"{name}: must be at least 1{up_to}, not {value}"
                 raise ValueError(message)
         walk = self.max_depth < PARSER_DEPTH or self.max_digits < PARSER_DIGITS
-        # A container takes two bytes at least, so that a short text needs no counting.
         quick = -1 if walk else min(self.max_bytes, 2 * self.max_containers)
         object.__setattr__(self, "quick", quick)
 
@@ -104,7 +110,9 @@ def loads(data: bytes, *, limits: JsonLimits = _DEFAULT) -> object:
         UnreadableAnswerError: the text breaks a rule; ``rule`` is its fixed word.
         AnswerTooLargeError: the text passes one of ``limits``.
     """
-    return canonical(data, limits=limits)[0]
+    held = [data]
+    del data  # so that this frame, in a traceback that is logged whole, holds no input either
+    return canonical(held.pop(), limits=limits)[0]
 
 
 def dumps(value: object) -> bytes:
@@ -116,6 +124,7 @@ def dumps(value: object) -> bytes:
         UnreadableAnswerError: the value has no JSON form (``not-finite``, ``lone-surrogate``,
             ``not-serialisable``).
     """
+    text = b""
     try:
         text = to_json(value)
     except ValueError as error:
@@ -124,7 +133,7 @@ def dumps(value: object) -> bytes:
         if not ((b"Infinity" in text or b"NaN" in text) and _has_non_finite(value)):
             return text
         rule = "not-finite"
-    del value
+    del value, text
     raise UnreadableAnswerError(rule=rule)
 
 
@@ -139,38 +148,37 @@ def canonical(data: bytes, *, limits: JsonLimits = _DEFAULT) -> tuple[Any, bytes
         AnswerTooLargeError: the text passes one of ``limits``.
     """
     quick = limits.quick  # one look decides for nearly every text
-    if len(data) > quick:
-        _check_size(data, limits)
+    rule = _too_much(data, limits) if len(data) > quick else None
     value: Any = None
-    try:
-        value = jiter.from_json(
-            data, allow_inf_nan=False, catch_duplicate_keys=True, cache_mode="keys"
-        )
-        text = to_json(value)
-    except ValueError as error:
-        rule = _word(data, str(error))
-    else:
-        # "Infinity" may be a word in a string: only then is the value looked through.
-        # (find, because "in" on bytes costs twice as much.)
-        if text.find(b"Infinity") >= 0 and _has_non_finite(value):
-            rule = "not-finite"
-        elif quick >= 0 or (rule := _beyond(value, limits)) is None:
-            return value, text
-    del data, value
-    if rule == "too-deep":
-        raise AnswerTooLargeError(rule=rule, limit=limits.max_depth)
-    if rule == "too-many-digits":
-        raise AnswerTooLargeError(rule=rule, limit=limits.max_digits)
+    text = b""
+    if rule is None:
+        try:
+            value = jiter.from_json(
+                data, allow_inf_nan=False, catch_duplicate_keys=True, cache_mode="keys"
+            )
+            text = to_json(value)
+        except ValueError as error:
+            rule = _word(data, str(error))
+        else:
+            # "Infinity" may be a word in a string: only then is the value looked through.
+            # (find, because "in" on bytes costs twice as much.)
+            if text.find(b"Infinity") >= 0 and _has_non_finite(value):
+                rule = "not-finite"
+            elif quick >= 0 or (rule := _beyond(value, limits)) is None:
+                return value, text
+    del data, value, text
+    if rule in _LIMIT_OF:
+        raise AnswerTooLargeError(rule=rule, limit=getattr(limits, _LIMIT_OF[rule]))
     raise UnreadableAnswerError(rule=rule)
 
 
-def _check_size(data: bytes, limits: JsonLimits) -> None:
-    """Hold a text to the limits that are checked before it is parsed."""
+def _too_much(data: bytes, limits: JsonLimits) -> str | None:
+    """Name the limit that a text passes before it is parsed, or ``None``."""
     if len(data) > limits.max_bytes:
-        raise AnswerTooLargeError(rule="too-many-bytes", limit=limits.max_bytes)
+        return "too-many-bytes"
     most = limits.max_containers
-    if len(data) > 2 * most and _too_many_containers(data, most):
-        raise AnswerTooLargeError(rule="too-many-containers", limit=most)
+    # A container takes two bytes at least, so that a short text needs no counting.
+    return "too-many-containers" if len(data) > 2 * most and _counts(data, most) else None
 
 
 def _word(data: bytes, said: str) -> str:
@@ -187,11 +195,12 @@ def _word(data: bytes, said: str) -> str:
     return "not-json"
 
 
-def _too_many_containers(data: bytes, limit: int) -> bool:
-    """Count what opens an array or object outside strings, exactly, in bounded memory.
+def _counts(data: bytes, limit: int) -> bool:
+    """Tell whether more than ``limit`` arrays and objects open outside strings; exact.
 
-    First an upper bound, strings included, in one pass; only a text that passes it is cut into its
-    strings and what is between them. A cut never falls between a backslash and what it escapes.
+    First an upper bound, strings included, in one pass; only a text that passes it is cut, piece
+    by piece, into its strings and what is between them. A cut never falls between a backslash and
+    what it escapes.
     """
     if len(data.translate(None, _NOT_OPENING)) <= limit:
         return False
