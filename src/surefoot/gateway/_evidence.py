@@ -1,4 +1,4 @@
-"""The law of this file: what is sent outside of any run is recorded where the Gateway says (R22)."""
+"""The law of this file: what is sent outside any run is recorded where the Gateway says (R22)."""
 
 from __future__ import annotations
 

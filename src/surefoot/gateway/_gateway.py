@@ -6,10 +6,9 @@ holds nothing that belongs to an event loop, so one object serves threads and lo
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Self, TypeVar
-
 
 from surefoot.policy import Replay, Retry, Rule
 from surefoot.transports import Clock, StackPlan, SystemClock, build_stack, chance, is_stack_for
@@ -19,10 +18,9 @@ from ._options import Answers, Mode, Options, check_options
 from ._sdk import default_timeout, http_library, streams
 
 if TYPE_CHECKING:
-    from surefoot.evidence import EventSink
-
     from surefoot.credentials import Credential, CredentialProvider
     from surefoot.errors import AuthorizationRequiredError
+    from surefoot.evidence import EventSink
     from surefoot.transports import Signer
 
 __all__ = ["Gateway"]
@@ -127,7 +125,7 @@ class Gateway:
         await self.aclose()
 
     @asynccontextmanager
-    async def transport(self, **settings: Any) -> AsyncIterator[tuple[Any, Any]]:
+    async def transport(self, **settings: Any) -> AsyncGenerator[tuple[Any, Any], None]:
         """Open fresh ``(read, write)`` streams for ``mcp.Client`` or a ``ClientSession``.
 
         ``settings`` go to the SDK's own Streamable HTTP transport (``terminate_on_close``, …).

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
-from surefoot.evidence import checked_label
-
 from surefoot.credentials import as_provider
+from surefoot.evidence import checked_label
 from surefoot.policy import Replay, Retry
 from surefoot.transports import CREDENTIAL_HEADERS, Endpoint
 
@@ -111,7 +110,7 @@ def check_options(
         replay=replay or Replay(),
         answers=answers,  # type: ignore[arg-type]
         caller_timeout=_seconds("caller_timeout", caller_timeout),
-        on_authorization=on_authorization,  # type: ignore[arg-type]
+        on_authorization=on_authorization,
     )
 
 
@@ -139,7 +138,7 @@ def _headers(headers: object) -> Mapping[str, str]:
         ):
             msg = f"headers: the value of {lower} must be visible ASCII without outer blanks"
             raise ValueError(msg)
-    return dict(headers)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    return dict(headers)  # pyright: ignore[reportUnknownArgumentType]
 
 
 def _seconds(option: str, value: object) -> float | None:

@@ -7,7 +7,7 @@ them. The installed major decides, and never "what can be imported" (DESIGN sect
 from __future__ import annotations
 
 import importlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from functools import lru_cache
 from importlib.metadata import version
@@ -38,7 +38,7 @@ def default_timeout() -> Any:
 
 
 @asynccontextmanager
-async def streams(url: str, client: Any, **settings: Any) -> AsyncIterator[tuple[Any, Any]]:
+async def streams(url: str, client: Any, **settings: Any) -> AsyncGenerator[tuple[Any, Any], None]:
     """Open the SDK's Streamable HTTP transport over ``client``; two streams on both majors."""
     from mcp.client import streamable_http  # noqa: PLC0415 - the SDK is heavy and not always needed
 

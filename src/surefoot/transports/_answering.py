@@ -16,14 +16,16 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from surefoot.errors import AuthorizationRequiredError
 from surefoot.policy import Replay
 
-from ._body import let_go
+from ._body import MAX_REQUEST_BODY, let_go
 from ._clock import Clock, SystemClock
 from ._closing import ClosingStream, Resumptions, closing_event
-from ._family import Family, family_of
+from ._family import family_of
 from ._giveup import GiveUp, after_error, after_status, written, written_error
 from ._note import NOTE, Note, note_of
 from ._opening import Opener
+from ._passing import Passing, passing
 from ._recorder import MARK, Record, mark_of
+from ._standing import StandingStreams
 from ._streams import filed_when_closed
 
 if TYPE_CHECKING:
@@ -32,22 +34,15 @@ if TYPE_CHECKING:
     from surefoot.evidence import Ledger
 
     from ._endpoint import Endpoint
-    from ._family import AsyncTransport, HTTPRequest, HTTPResponse
+    from ._family import AsyncTransport, Family, HTTPRequest, HTTPResponse, Line
 
 __all__ = ["AnsweringTransport"]
 
 _logger = logging.getLogger("surefoot")
 
-_JSON: Final = [(b"content-type", b"application/json")]
-_OK: Final = 200
-_ACCEPTED: Final = 202
-_FAILURES_FROM: Final = 300
-_AUTH: Final = frozenset({401, 403})
-_MEANINGFUL: Final = frozenset({400, 404})
-"""Statuses to which the protocol gives a meaning of its own: a lost session, an unknown method."""
-
-_DISCOVER_PASSES: Final = frozenset({400, 401, 403, 404})
-_TRANSIENT_BUT_METHOD: Final = frozenset({-32601, -32022})
+_JSON: Final = (b"content-type", b"application/json")
+_EVENTS: Final = (b"content-type", b"text/event-stream")
+_KEPT: Final = frozenset({b"mcp-session-id", b"retry-after", b"www-authenticate"})
 
 
 class AnsweringTransport:
@@ -79,7 +74,7 @@ class AnsweringTransport:
         on_authorization: Callable[[AuthorizationRequiredError], object] | None = None,
         ledger: Ledger | None = None,
         clock: Clock | None = None,
-        max_body: int = 16 * 1024 * 1024,
+        max_body: int = MAX_REQUEST_BODY,
         owner: object = None,
     ) -> None:
         self.wrapped = wrapped
@@ -97,6 +92,7 @@ class AnsweringTransport:
             max_body=max_body,
         )
         self._resumptions = Resumptions()
+        self._standing = StandingStreams(self._clock)
         self._settings: dict[str, Any] = {
             "endpoint": endpoint, "beside": beside, "replay": replay, "name": name,
             "auth_above": auth_above, "on_authorization": on_authorization, "ledger": ledger,
@@ -125,10 +121,12 @@ class AnsweringTransport:
         if leave is None:
             await self.aclose()
         else:
+            self._give_up_resumptions()
             await leave(*exc)
 
     async def aclose(self) -> None:
-        """Close the stack below."""
+        """Close the stack below; what waits for a resumption will get none."""
+        self._give_up_resumptions()
         await self.wrapped.aclose()
 
     async def handle_async_request(self, request: HTTPRequest) -> HTTPResponse:
@@ -141,12 +139,14 @@ class AnsweringTransport:
         record = await self._opener.open(request, family)
         request.extensions[MARK] = record
         try:
+            if request.method == "GET":
+                await self._standing.pace(request)
             response = await self.wrapped.handle_async_request(request)
         except Exception as error:  # noqa: BLE001 - whatever it is, the session must not die of it
             caught = error
         except BaseException:
             record.end("cut", "cancelled")
-            record.file(self._clock.monotonic())
+            self._file(record)
             raise
         else:
             return await self._answer(response, request, record, family)
@@ -162,138 +162,76 @@ class AnsweringTransport:
             await self._ask(error)
         kind = None if record.outgoing is None else record.outgoing.kind
         if kind == "request":
-            return self._local(written(after_error(error, record), record), record, family)
-        if (pending := self._resumptions.take(request)) is not None:
-            return self._resumption_failed(pending.record, record, family)
+            return self._words(written(after_error(error, record), record), record, family)
         if kind in ("notification", "response"):
-            return self._accepted(record, family)
-        record.file(self._clock.monotonic())
+            return self._local(202, [], b"", record, family)
+        if (cut := self._resumptions.take(request)) is not None:
+            return self._resumption_failed(cut.record, record, family)
+        self._file(record)
         raise error
 
     async def _answer(
         self, response: HTTPResponse, request: HTTPRequest, record: Record, family: Family
     ) -> HTTPResponse:
         """Hand an answer on, or put what it says into the form that its client can read."""
-        status: int = response.status_code
         note = note_of(response)
-        outgoing = record.outgoing
-        kind = None if outgoing is None else outgoing.kind
-        if kind == "request":
-            if note is not None and note.kind == "stream":
-                return self._stream(response, request, record, family)
-            if status < _FAILURES_FROM and (note is None or note.kind in ("result", "empty")):
-                return self._whole(response, record, note, family)
-            return await self._answer_failure(response, request, record, family)
-        if status >= _FAILURES_FROM:
-            if (pending := self._resumptions.take(request)) is not None:
-                await let_go(response)
-                return self._resumption_failed(pending.record, record, family)
-            if kind in ("notification", "response"):
-                await let_go(response)
-                return self._accepted(record, family)
         if note is not None and note.kind == "stream":
             return self._stream(response, request, record, family)
-        return self._whole(response, record, note, family)
+        kind = None if record.outgoing is None else record.outgoing.kind
+        if kind == "request":
+            if note is not None and note.kind == "result" and response.status_code < 300:
+                return self._whole(response, record, family)
+            return await self._answer_request(response, request, record, family)
+        if response.status_code >= 300:
+            if kind in ("notification", "response"):
+                await let_go(response)
+                return self._local(202, [], b"", record, family)
+            if (cut := self._resumptions.take(request)) is not None:
+                await let_go(response)
+                return self._resumption_failed(cut.record, record, family)
+        return self._whole(response, record, family)
 
-    async def _answer_failure(
+    async def _answer_request(
         self, response: HTTPResponse, request: HTTPRequest, record: Record, family: Family
     ) -> HTTPResponse:
         """An answer that is no result: pass on what has a meaning, put the rest into words."""
         status: int = response.status_code
-        note = note_of(response) or Note(kind="failure")
-        in_session = "mcp-session-id" in request.headers
-        refused = bool(record.sent) and record.sent[-1].kind is not None
-        if note.kind == "unreadable":
-            outcome = "too-large" if note.too_large else "unreadable"
+        note = note_of(response)
+        if note is None:
+            if status < 300:
+                return self._whole(response, record, family)
+            note = Note(kind="failure")
+        if note.kind in ("empty", "unreadable"):
+            record.unanswered = True
             record.ended = None
             record.end("answered", "unreadable", status)
-            record.unanswered = True
+            outcome = "too-large" if note.too_large else "unreadable"
+            given_up = GiveUp(outcome=outcome, rule=note.rule or "empty")
             await let_go(response)
-            return self._local(
-                written(GiveUp(outcome=outcome, rule=note.rule), record), record, family
-            )
-        given_up = after_status(status, record, in_session=in_session, error_type=note.error_type)
-        if not refused and self._passes(status, note, record, in_session=in_session, family=family):
-            if note.kind != "error":
-                return self._kept(response, given_up, record, family)
-            if family.major == 1 and status not in _AUTH | {404}:
-                return self._restated(response, record, family, _OK)
-            return self._whole(response, record, note, family)
-        if status in _AUTH and (family.major > 1 or self._auth_above):
-            return self._kept(response, given_up, record, family)
+            return self._words(written(given_up, record), record, family)
+        in_session = "mcp-session-id" in request.headers
+        given_up = after_status(status, record, note, in_session=in_session)
+        how = passing(
+            status,
+            note,
+            record,
+            in_session=in_session,
+            sdk=family.major,
+            auth_above=self._auth_above,
+        )
+        if how is Passing.AS_IT_IS:
+            return self._whole(response, record, family)
+        kept = [line for line in response.headers.raw if line[0].lower() in _KEPT]
+        if how is Passing.STATUS_ALONE:
+            await let_go(response)
+            body = written_error(given_up, record, code=note.code)
+            return self._local(status, [_JSON, *kept], body, record, family)
+        if how is Passing.WORDS_ALONE:
+            body = b"".join([part async for part in response.stream])
+            await response.aclose()
+            return self._local(200, [_JSON, *kept], body, record, family)
         await let_go(response)
-        return self._local(written(given_up, record), record, family)
-
-    def _passes(
-        self, status: int, note: Note, record: Record, *, in_session: bool, family: Family
-    ) -> bool:
-        """Whether the server's own words keep their meaning for the client (DESIGN section 7)."""
-        outgoing: Any = record.outgoing
-        if status in _AUTH:
-            return note.kind == "error" and (family.major > 1 or self._auth_above)
-        if record.may_have_run:
-            return False
-        if outgoing.method == "server/discover":
-            transient = status >= 500 or status == 429
-            return status in _DISCOVER_PASSES or (
-                note.kind == "error" and (not transient or note.code in _TRANSIENT_BUT_METHOD)
-            )
-        if status == 404:
-            return in_session or note.kind == "error"
-        return note.kind == "error"
-
-    def _kept(
-        self, response: HTTPResponse, given_up: GiveUp, record: Record, family: Family
-    ) -> HTTPResponse:
-        """The status stays, because somebody above reads it; the body is ours."""
-        body = written_error(given_up, record)
-        challenge = [
-            (name.lower(), value)
-            for name, value in response.headers.raw
-            if name.lower() in (b"www-authenticate", b"retry-after")
-        ]
-        record.rebuilt = True
-        return self._sealed(response.status_code, [*_JSON, *challenge], body, record, family)
-
-    def _restated(
-        self, response: HTTPResponse, record: Record, family: Family, status: int
-    ) -> HTTPResponse:
-        """The server's own JSON-RPC error at another status, for a client that dies of its own."""
-        record.rebuilt = True
-        return self._sealed(status, list(_JSON), response.read(), record, family)
-
-    def _local(self, body: bytes, record: Record, family: Family) -> HTTPResponse:
-        """An answer of our own."""
-        record.rebuilt = True
-        return self._sealed(_OK, list(_JSON), body, record, family)
-
-    def _resumption_failed(self, cut: Record, record: Record, family: Family) -> HTTPResponse:
-        """A GET that could not resume a cut call: the call's own closing event, at 200."""
-        body = closing_event("cut-stream", cut)
-        self._file(cut, None)
-        record.rebuilt = True
-        kind = [(b"content-type", b"text/event-stream")]
-        return self._sealed(_OK, kind, body, record, family)
-
-    def _accepted(self, record: Record, family: Family) -> HTTPResponse:
-        """A failed notification: recorded, and answered as every notification is."""
-        record.rebuilt = True
-        return self._sealed(_ACCEPTED, [], b"", record, family)
-
-    def _sealed(
-        self,
-        status: int,
-        headers: list[tuple[bytes, bytes]],
-        body: bytes,
-        record: Record,
-        family: Family,
-    ) -> HTTPResponse:
-        """Build an answer, write down what the client will read, and file the record."""
-        headers.append((b"content-length", b"%d" % len(body)))
-        response = family.response(status, headers, body)
-        record.answer_form = "local"
-        self._file(record, response.stream)
-        return response
+        return self._words(written(given_up, record), record, family)
 
     def _stream(
         self, response: HTTPResponse, request: HTTPRequest, record: Record, family: Family
@@ -304,25 +242,46 @@ class AnsweringTransport:
         response.stream = family.stream(stream.parts(), stream.close)
         return response
 
-    def _whole(
-        self, response: HTTPResponse, record: Record, note: Note | None, family: Family
+    def _resumption_failed(self, cut: Record, record: Record, family: Family) -> HTTPResponse:
+        """A GET that could not resume a cut call: the call's own closing event, at 200."""
+        body = closing_event("cut-stream", cut)
+        self._file(cut)
+        return self._local(200, [_EVENTS], body, record, family)
+
+    def _words(self, body: bytes, record: Record, family: Family) -> HTTPResponse:
+        """An answer of our own, at 200."""
+        return self._local(200, [_JSON], body, record, family)
+
+    def _local(
+        self, status: int, headers: list[Line], body: bytes, record: Record, family: Family
     ) -> HTTPResponse:
+        """Build an answer, write down exactly what the client will read, and file the record."""
+        headers.append((b"content-length", b"%d" % len(body)))
+        record.answer_form = "local"
+        self._file(record, body)
+        return family.response(status, headers, body)
+
+    def _whole(self, response: HTTPResponse, record: Record, family: Family) -> HTTPResponse:
         """An answer that passes as it was read."""
-        if not isinstance(response.stream, family.ByteStream):
+        stream = response.stream
+        if not isinstance(stream, family.ByteStream):
             return filed_when_closed(response, family, record, self._clock)
-        response.extensions.pop(NOTE, None)
-        empty = note is not None and note.kind == "empty"
-        record.answer_form = "empty" if empty else "json"
-        self._file(record, response.stream)
+        note: Note | None = response.extensions.pop(NOTE, None)
+        record.answer_form = "empty" if note is not None and note.kind == "empty" else "json"
+        # A digest of what nobody records is work for nothing.
+        self._file(record, None if record.ledger is None else b"".join(stream))
         return response
 
-    def _file(self, record: Record, body: Any) -> None:
+    def _file(self, record: Record, body: bytes | None = None) -> None:
         """File the record, with the digest of exactly what the client was given."""
         if body is not None and record.ledger is not None:
-            whole = b"".join(body)
-            record.answer_length = len(whole)
-            record.answer_sha256 = sha256(whole).hexdigest()
+            record.answer_length = len(body)
+            record.answer_sha256 = sha256(body).hexdigest()
         record.file(self._clock.monotonic())
+
+    def _give_up_resumptions(self) -> None:
+        for pending in self._resumptions.all():
+            pending.give_up(self._file)
 
     async def _ask(self, error: AuthorizationRequiredError) -> None:
         """Tell the app that a person must consent; what its hook does changes nothing."""

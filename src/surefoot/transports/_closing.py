@@ -18,13 +18,13 @@ import anyio
 from surefoot.wire import Outcome
 
 from ._giveup import GiveUp, written
-from ._note import state_of
+from ._note import EventState, state_of
 
 if TYPE_CHECKING:
     from ._family import HTTPRequest, HTTPResponse
     from ._recorder import Record
 
-__all__ = ["ClosingStream", "Resumptions", "closing_event"]
+__all__ = ["ClosingStream", "Pending", "Resumptions", "closing_event"]
 
 _DRAIN_SECONDS: Final = 0.02
 """How long an answered stream is read on, so that its connection is kept (DESIGN section 7)."""
@@ -36,7 +36,7 @@ _MOST_RESUMPTIONS: Final = 10
 File = Callable[..., None]
 
 
-class _Pending:
+class Pending:
     """A call whose stream was cut where the client can resume it."""
 
     __slots__ = ("record", "tries")
@@ -45,6 +45,13 @@ class _Pending:
         self.record = record
         self.tries = 0
 
+    def give_up(self, file: File) -> None:
+        """File a call whose resumption will never come: it stays without an answer."""
+        self.record.unanswered = True
+        self.record.ended = None
+        self.record.end("cut", "stream-cut", 200)
+        file(self.record)
+
 
 class Resumptions:
     """Which calls wait for a resumption, by session and last event id; bounded."""
@@ -52,9 +59,9 @@ class Resumptions:
     __slots__ = ("_pending",)
 
     def __init__(self) -> None:
-        self._pending: OrderedDict[tuple[str, str], _Pending] = OrderedDict()
+        self._pending: OrderedDict[tuple[str, str], Pending] = OrderedDict()
 
-    def wait_for(self, session: str, event_id: str, pending: _Pending) -> _Pending | None:
+    def wait_for(self, session: str, event_id: str, pending: Pending) -> Pending | None:
         """Remember a cut call; returns the one that had to go for it, if any."""
         self._pending[session, event_id] = pending
         self._pending.move_to_end((session, event_id))
@@ -62,14 +69,14 @@ class Resumptions:
             return self._pending.popitem(last=False)[1]
         return None
 
-    def take(self, request: HTTPRequest) -> _Pending | None:
+    def take(self, request: HTTPRequest) -> Pending | None:
         """The call that this GET resumes, or ``None``."""
         event_id = request.headers.get("last-event-id")
         if event_id is None or request.method != "GET":
             return None
         return self._pending.pop((request.headers.get("mcp-session-id", ""), event_id), None)
 
-    def all(self) -> list[_Pending]:
+    def all(self) -> list[Pending]:
         """Empty the memory, at the end."""
         pending = list(self._pending.values())
         self._pending.clear()
@@ -85,10 +92,10 @@ def closing_event(outcome: Outcome, record: Record, rule: str | None = None) -> 
     return b"event: message\ndata: " + body + b"\n\n"
 
 
-def _awaited(request: HTTPRequest, record: Record, resumptions: Resumptions) -> _Pending | None:
+def _awaited(request: HTTPRequest, record: Record, resumptions: Resumptions) -> Pending | None:
     """Whose answer this stream owes: the request's own, or that of the call which a GET resumes."""
     if record.outgoing is not None and record.outgoing.kind == "request":
-        return _Pending(record)
+        return Pending(record)
     return resumptions.take(request)
 
 
@@ -151,15 +158,14 @@ class ClosingStream:
         if awaited is None or state.replied:
             return None
         if state.rule is not None:
-            outcome: Outcome = "too-large" if state.too_large else "unreadable"
-            return closing_event(outcome, awaited.record, state.rule)
+            return closing_event(_outcome(state), awaited.record, state.rule)
         if self._session is not None and state.last_id is not None:
             awaited.tries += 1
             if awaited.tries <= _MOST_RESUMPTIONS:
                 gone = self._resumptions.wait_for(self._session, state.last_id, awaited)
                 self._left_open = True
                 if gone is not None:
-                    _give_up(gone, self._file)
+                    gone.give_up(self._file)
                 return None
         return closing_event("cut-stream", awaited.record)
 
@@ -205,14 +211,13 @@ class ClosingStream:
             awaited.record.ended = None
             awaited.record.end("cut", "cancelled", 200)
         if awaited is None or awaited.record is not record:
-            self._file(record, None)
+            self._file(record)
         if awaited is not None and not self._left_open:
-            self._file(awaited.record, None)
+            self._file(awaited.record)
 
 
-def _give_up(pending: _Pending, file: File) -> None:
-    """A resumption that will never come: its call stays without an answer."""
-    pending.record.unanswered = True
-    pending.record.ended = None
-    pending.record.end("cut", "stream-cut", 200)
-    file(pending.record, None)
+def _outcome(state: EventState) -> Outcome:
+    """What to call a stream that broke a rule."""
+    if state.rule is not None and state.rule.startswith("stream-"):
+        return "deadline"
+    return "too-large" if state.too_large else "unreadable"

@@ -49,8 +49,8 @@ class Endpoint:
 
     def owns(self, request: HTTPRequest) -> bool:
         """Whether the request goes to this endpoint."""
-        url = request.url
-        kind = type(url)
+        url: Any = request.url
+        kind: Any = type(url)
         key = self._keys.get(kind)
         if key is None:
             # The family's own parser normalises case, ports, dots and escapes as the request's did.

@@ -97,7 +97,7 @@ def _stream_class(base: type) -> type:
     """The stream class for one family; both bases ask for the same two methods."""
 
     class PartsStream(base):  # type: ignore[valid-type, misc]
-        """Hands parts on as they come and closes its source exactly once."""
+        """Hands parts on as they come; closing it closes the parts, then their source."""
 
         def __init__(self, parts: AsyncIterator[bytes], close: Any) -> None:
             self._parts = parts
@@ -107,9 +107,29 @@ def _stream_class(base: type) -> type:
             return self._parts
 
         async def aclose(self) -> None:
-            await self._close()
+            try:
+                await finished(self._parts)
+            finally:
+                await self._close()
 
     return PartsStream
+
+
+async def finished(parts: AsyncIterator[bytes]) -> None:
+    """End an iteration that nobody will go on with.
+
+    An async generator that is dropped half-way is closed by whichever loop notices, some time
+    later and in a task of its own; trio warns of it.
+    """
+    close = getattr(parts, "aclose", None)
+    if close is None:
+        return
+    try:
+        await close()
+    except RuntimeError:
+        # Somebody is inside it: it runs in another task, or its own clean-up closes the stream.
+        if not getattr(parts, "ag_running", False):
+            raise
 
 
 @lru_cache(maxsize=32)
@@ -144,14 +164,14 @@ def copy_request(
     error. Names are in lower case. The body is shared: it is bytes, or it is sent once.
     """
     kind = type(request)
-    copy = kind.__new__(kind)
     try:
-        copy.__dict__.update(request.__dict__)
-        copy.headers = _headers_fast(request.headers, drop, add)
+        # A dict that is handed over whole is three times faster than six attributes set in turn.
+        facts = {**request.__dict__, "headers": _headers_fast(request.headers, drop, add)}
+        facts["extensions"] = request.extensions.copy()
+        copy = kind.__new__(kind)
+        copy.__dict__ = facts
     except AttributeError:
-        kept = [line for line in request.headers.raw if line[0].lower() not in drop]
-        copy = kind(request.method, request.url, headers=[*kept, *add], stream=request.stream)
-    copy.extensions = dict(request.extensions)
+        copy = _copy_in_public(request, drop, add)
     if url is not None:
         copy.url = url
     return copy
@@ -159,13 +179,27 @@ def copy_request(
 
 def _headers_fast(headers: Any, drop: AbstractSet[bytes], add: Sequence[Line]) -> Any:
     """A new ``Headers`` from the lines of another, without encoding and lower-casing them again."""
+    lines = [line for line in headers._list if line[1] not in drop]  # noqa: SLF001 - pinned, see the opening
+    for name, value in add:
+        lines.append((name, name, value))
     kind = type(headers)
-    lines = headers._list  # noqa: SLF001 - pinned, see the opening
     new = kind.__new__(kind)
-    new._list = [line for line in lines if line[1] not in drop]  # noqa: SLF001
-    new._list.extend((name, name, value) for name, value in add)  # noqa: SLF001
-    new._encoding = headers._encoding  # noqa: SLF001
+    new.__dict__ = {"_list": lines, "_encoding": headers._encoding}  # noqa: SLF001
     return new
+
+
+def _copy_in_public(
+    request: HTTPRequest, drop: AbstractSet[bytes], add: Sequence[Line]
+) -> HTTPRequest:
+    """The same copy by what a request's constructor promises."""
+    kept = [line for line in request.headers.raw if line[0].lower() not in drop]
+    return type(request)(
+        request.method,
+        request.url,
+        headers=[*kept, *add],
+        stream=request.stream,
+        extensions=dict(request.extensions),
+    )
 
 
 def lines_of(request_or_response: Any) -> list[Line]:

@@ -8,7 +8,7 @@ run").
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from surefoot.errors import (
     AuthorizationRequiredError,
@@ -19,27 +19,21 @@ from surefoot.errors import (
 from surefoot.wire import (
     INTERNAL_ERROR,
     MAY_HAVE_RUN,
+    OUTCOME_KEY,
     Outcome,
     discover_failure,
     error,
     outcome_meta,
+    outcome_of_status,
     sentence,
     tool_result,
 )
 
 if TYPE_CHECKING:
+    from ._note import Note
     from ._recorder import Record
 
 __all__ = ["GiveUp", "after_error", "after_status", "written", "written_error"]
-
-_REFUSED_BEFORE_RUNNING: Final = frozenset({400, 405, 406, 413, 415, 422})
-"""Statuses that a server answers before it runs anything (B3)."""
-
-_UNAUTHORIZED: Final = 401
-_FORBIDDEN: Final = 403
-_NOT_FOUND: Final = 404
-_SERVER_FAILURES: Final = range(500, 600)
-_REDIRECTS: Final = range(300, 400)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,65 +61,54 @@ def after_error(raised: Exception, record: Record) -> GiveUp:
     return GiveUp(outcome="not-sent")
 
 
-def after_status(
-    status: int, record: Record, *, in_session: bool, error_type: str | None = None
-) -> GiveUp:
-    """What an HTTP status that is no answer of a tool means for a request."""
+def after_status(status: int, record: Record, note: Note, *, in_session: bool) -> GiveUp:
+    """What an answer that is no result means for a request."""
     last = record.sent[-1] if record.sent else None
-    stated = None if last is None else last.retry_after
-    if record.may_have_run:
-        return GiveUp(outcome="no-answer", status=status, retry_after=stated, error_type=error_type)
+    stated = note.retry_after if last is None or last.retry_after is None else last.retry_after
     outcome: Outcome
-    if last is not None and last.kind is not None:
+    if record.may_have_run:
+        outcome = "no-answer"
+    elif last is not None and last.kind is not None:
         outcome = "session-busy" if last.kind == "session-busy" else "rate-limited"
-    elif status == _UNAUTHORIZED:
-        outcome = "unauthorized"
-    elif status == _FORBIDDEN:
-        outcome = "forbidden"
-    elif status == _NOT_FOUND:
-        outcome = "session-lost" if in_session else "not-found"
-    elif status in _REFUSED_BEFORE_RUNNING:
-        outcome = "rejected"
-    elif status in _REDIRECTS:
-        outcome = "redirected"
-    elif status in _SERVER_FAILURES:
-        outcome = "server-failure"
     else:
-        outcome = "server-error"
-    return GiveUp(outcome=outcome, status=status, retry_after=stated, error_type=error_type)
+        outcome = note.outcome or outcome_of_status(status, note.error_type, in_session=in_session)
+    return GiveUp(outcome=outcome, status=status, retry_after=stated, error_type=note.error_type)
 
 
 def written(given_up: GiveUp, record: Record) -> bytes:
     """The canonical answer to a request that carries an id, in the form for its method."""
     outgoing: Any = record.outgoing
-    tool_call = outgoing.is_tool_call
-    text = sentence(
-        given_up.outcome,
-        status=given_up.status,
-        retry_after=given_up.retry_after,
-        attempts=max(1, len(record.sent)),
-        what="call" if tool_call else "request",
-    )
-    meta = facts(given_up, record)
-    if tool_call and not outgoing.has_task:
-        return tool_result(outgoing.id, text, meta, result_type=outgoing.has_result_type)
+    if outgoing.is_tool_call and not outgoing.has_task:
+        return tool_result(
+            outgoing.id,
+            _text(given_up, record),
+            facts(given_up, record),
+            result_type=outgoing.has_result_type,
+        )
     if outgoing.method == "server/discover":
         requested = outgoing.protocol_version or "unknown"
-        return discover_failure(outgoing.id, text, meta, requested=requested)
-    return error(outgoing.id, INTERNAL_ERROR, text, {"surefoot/outcome": meta})
+        meta = facts(given_up, record)
+        return discover_failure(outgoing.id, _text(given_up, record), meta, requested=requested)
+    return written_error(given_up, record)
 
 
-def written_error(given_up: GiveUp, record: Record) -> bytes:
+def written_error(given_up: GiveUp, record: Record, code: int | None = None) -> bytes:
     """The same facts as a JSON-RPC error: for answers that keep their status."""
     outgoing: Any = record.outgoing
-    text = sentence(
+    data = {OUTCOME_KEY: facts(given_up, record)}
+    return error(outgoing.id, code or INTERNAL_ERROR, _text(given_up, record), data)
+
+
+def _text(given_up: GiveUp, record: Record) -> str:
+    outgoing: Any = record.outgoing
+    return sentence(
         given_up.outcome,
         status=given_up.status,
         retry_after=given_up.retry_after,
         attempts=max(1, len(record.sent)),
         what="call" if outgoing.is_tool_call else "request",
+        error_type=given_up.error_type,
     )
-    return error(outgoing.id, INTERNAL_ERROR, text, {"surefoot/outcome": facts(given_up, record)})
 
 
 def facts(given_up: GiveUp, record: Record) -> dict[str, Any]:

@@ -14,8 +14,8 @@ from inspect import isawaitable
 from typing import TYPE_CHECKING
 
 import anyio
-from surefoot.evidence import origin
 
+from surefoot.evidence import origin
 from surefoot.policy import RetryNotice, Rule, Wait
 
 if TYPE_CHECKING:

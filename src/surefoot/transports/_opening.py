@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from surefoot.evidence import current_ledger
-
 from surefoot.policy import Call, idempotency_value
 from surefoot.wire import read_request
 
@@ -19,7 +18,6 @@ from ._recorder import Record
 
 if TYPE_CHECKING:
     from surefoot.evidence import Ledger
-
     from surefoot.policy import Replay
     from surefoot.wire import Outgoing
 

@@ -1,14 +1,14 @@
 """The law of this file: what an attempt's answer may be read as is decided here, once (R88, R104).
 
 A body is read to its end inside the attempt, within bounds, and goes up as the canonical form of
-exactly what was checked and scrubbed; a reset in the middle of it is therefore an attempt without an
-answer, and not an answer. An event stream goes up at its headers and is checked event by event as it
-passes, without being peeked at: waiting for a first event made a held stream 15 times slower.
+exactly what was checked and scrubbed; a reset in the middle of it is therefore an attempt without
+an answer, and not an answer. An event stream goes up at its headers and is checked event by event
+as it passes, without being peeked at: waiting for a first event made a held stream 15 times slower.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import anyio
@@ -18,22 +18,21 @@ from surefoot.wire import (
     CheckedAnswer,
     JsonLimits,
     RawAnswer,
-    SseDecoder,
     read_head,
     refused_answer,
     safe_answer,
-    safe_event,
 )
 
 from ._clock import Clock, SystemClock
-from ._content import decoded, whole_body
+from ._content import whole_body
+from ._events import EventReader, EventRules
 from ._family import family_of, lines_of
 from ._note import NOTE, EventState, Note
 from ._recorder import mark_of
 from ._seal import SEAL
 
 if TYPE_CHECKING:
-    from surefoot.wire import Outgoing, RequestId, Scrub
+    from surefoot.wire import RequestId, Scrub
 
     from ._endpoint import Endpoint
     from ._family import AsyncTransport, Family, HTTPRequest, HTTPResponse, Line
@@ -59,7 +58,7 @@ class ReadingTransport:
         total: Seconds after which the answer to a request ends, however lively its stream is.
     """
 
-    def __init__(  # noqa: PLR0917 - keyword-only
+    def __init__(
         self,
         wrapped: AsyncTransport,
         *,
@@ -73,12 +72,14 @@ class ReadingTransport:
     ) -> None:
         self.wrapped = wrapped
         self._origin = None if endpoint is None else endpoint.parts
-        self._policy: Literal["checked", "strict"] = policy
-        self._clock: Clock = clock or SystemClock()
-        self._limits = limits or JsonLimits()
-        self._max_event = max_event_bytes
-        self._idle = idle
-        self._total = total
+        self._rules = EventRules(
+            policy=policy,
+            clock=clock or SystemClock(),
+            limits=limits or JsonLimits(),
+            max_event_bytes=max_event_bytes,
+            idle=idle,
+            total=total,
+        )
         self._settings: dict[str, Any] = {
             "endpoint": endpoint, "policy": policy, "clock": clock, "limits": limits,
             "max_event_bytes": max_event_bytes, "idle": idle, "total": total,
@@ -116,11 +117,13 @@ class ReadingTransport:
         request_id = None if outgoing is None or outgoing.kind != "request" else outgoing.id
         in_session = "mcp-session-id" in request.headers
         try:
-            body = await whole_body(response.stream, lines, self._limits.max_bytes)
+            body = await whole_body(response.stream, lines, self._rules.limits.max_bytes)
         except UnreadableAnswerError as error:
             # A failure's own status says more than a body that cannot be read.
             checked = (
-                self._checked(status, lines, b"", request_id, scrub, in_session)
+                self._checked(
+                    RawAnswer(status, tuple(lines), b""), request_id, scrub, in_session=in_session
+                )
                 if status >= 300
                 else refused_answer(
                     error.rule,
@@ -129,7 +132,9 @@ class ReadingTransport:
                 )
             )
         else:
-            checked = self._checked(status, lines, body, request_id, scrub, in_session)
+            checked = self._checked(
+                RawAnswer(status, tuple(lines), body), request_id, scrub, in_session=in_session
+            )
         finally:
             await _closed(response)
         if record is not None:
@@ -140,21 +145,20 @@ class ReadingTransport:
 
     def _checked(
         self,
-        status: int,
-        lines: Sequence[Line],
-        body: bytes,
+        raw: RawAnswer,
         request_id: RequestId | None,
         scrub: Scrub | None,
-        in_session: bool,  # noqa: FBT001 - the caller's own variable
+        *,
+        in_session: bool,
     ) -> CheckedAnswer:
         return safe_answer(
-            RawAnswer(status, tuple(lines), body),
+            raw,
             request_id=request_id,
-            policy=self._policy,
+            policy=self._rules.policy,
             scrub=scrub,
             origin=self._origin,
             in_session=in_session,
-            limits=self._limits,
+            limits=self._rules.limits,
         )
 
     def _stream(
@@ -168,13 +172,13 @@ class ReadingTransport:
         """An event stream, handed up at its headers."""
         family: Family = family_of(request)
         head = read_head(
-            response.status_code, lines, policy=self._policy, origin=self._origin, scrub=scrub
+            response.status_code, lines, policy=self._rules.policy, origin=self._origin, scrub=scrub
         )
         state = EventState()
         if head.media != "events":
             state.rule = head.rule or "content-type"
         source = response.stream
-        events = _Events(self, state, record, scrub, _silent_for(request, self._idle))
+        events = EventReader(self._rules, state, record, scrub, request)
         parts = events.read(source, lines)
 
         async def close() -> None:
@@ -190,125 +194,12 @@ class ReadingTransport:
         return answer
 
 
-class _Events:
-    """One event stream on its way up: decoded, checked, written again."""
-
-    def __init__(  # noqa: PLR0917 - its one caller knows each of them
-        self,
-        reading: ReadingTransport,
-        state: EventState,
-        record: Record | None,
-        scrub: Scrub | None,
-        silence: float | None,
-    ) -> None:
-        self._policy = reading._policy  # noqa: SLF001 - one file
-        self._limits = reading._limits  # noqa: SLF001
-        self._max_event = reading._max_event  # noqa: SLF001
-        self._clock = reading._clock  # noqa: SLF001
-        self._state = state
-        self._record = record
-        self._scrub = scrub
-        self._silence = silence
-        outgoing: Outgoing | None = None if record is None else record.outgoing
-        asked = outgoing is not None and outgoing.kind == "request"
-        self._id = outgoing.id if outgoing is not None and asked else None
-        self._end = self._clock.monotonic() + reading._total if asked else None  # noqa: SLF001
-        self._room = self._limits.max_bytes if asked else None
-
-    async def read(self, source: Any, lines: Sequence[Line]) -> AsyncGenerator[bytes, None]:
-        """The checked events; ends where the stream ends, and where it breaks a rule (D22)."""
-        if self._state.rule is not None:
-            return
-        decoder = SseDecoder(max_event_bytes=self._max_event, keep_alives=True)
-        chunks = decoded(source, lines)
-        try:
-            while (chunk := await self._next(chunks)) is not None:
-                part = self._checked(decoder, chunk)
-                if part:
-                    yield part
-                if self._state.rule is not None:
-                    return
-        except UnreadableAnswerError as error:
-            self._broken(error)
-        finally:
-            await chunks.aclose()
-
-    async def _next(self, chunks: AsyncGenerator[bytes, None]) -> bytes | None:
-        """The next chunk, or ``None`` at the end of the stream; within the limits of time."""
-        if self._silence is None:
-            chunk = await anext(chunks, None)
-        else:
-            chunk = None
-            with anyio.move_on_after(self._silence) as silence:
-                chunk = await anext(chunks, None)
-            if silence.cancelled_caught:
-                raise AnswerTooLargeError(rule="stream-idle-seconds", limit=self._silence)
-        if self._end is not None and not self._state.replied:
-            if self._clock.monotonic() >= self._end:
-                raise AnswerTooLargeError(rule="stream-total-seconds", limit=self._end)
-            if chunk is not None and self._room is not None:
-                self._room -= len(chunk)
-                if self._room < 0:
-                    raise AnswerTooLargeError(rule="too-many-bytes", limit=self._limits.max_bytes)
-        return chunk
-
-    def _checked(self, decoder: SseDecoder, chunk: bytes) -> bytes:
-        """The events that one chunk finishes, checked and written again."""
-        state = self._state
-        out: list[bytes] = []
-        try:
-            for block in decoder.feed(chunk):
-                event = safe_event(
-                    block,
-                    request_id=self._id,
-                    policy=self._policy,
-                    scrub=self._scrub,
-                    limits=self._limits,
-                    max_event_bytes=self._max_event,
-                )
-                if event.scrubbed and self._record is not None and self._record.sent:
-                    self._record.sent[-1].hits += event.scrubbed
-                if event.rule is not None:
-                    state.rule = event.rule
-                    state.too_large = event.outcome == "too-large"
-                    break
-                if event.id:
-                    state.last_id = event.id
-                if event.replies:
-                    self._replied(event.kind)
-                out.append(event.wire)
-        except UnreadableAnswerError as error:
-            self._broken(error)
-        return out[0] if len(out) == 1 else b"".join(out)
-
-    def _replied(self, kind: str) -> None:
-        self._state.replied = True
-        if self._record is not None and kind == "result":
-            self._record.completed = True
-            if self._record.sent:
-                self._record.sent[-1].effect = "ran"
-
-    def _broken(self, error: UnreadableAnswerError) -> None:
-        self._state.rule = error.rule
-        self._state.too_large = isinstance(error, AnswerTooLargeError)
-
-
 def _is_event_stream(lines: Sequence[Line]) -> bool:
     """Whether some content type names an event stream; if it is well said, is checked later."""
     return any(
         name == b"content-type" and value.lower().lstrip().startswith(_EVENT_STREAM)
         for name, value in lines
     )
-
-
-def _silent_for(request: HTTPRequest, idle: float) -> float | None:
-    """Seconds of silence that this file itself has to bound, or ``None`` where the client does.
-
-    A scope around every chunk costs as much as the chunk, and a client with a read timeout already
-    ends a silent stream.
-    """
-    read = request.extensions.get("timeout", {}).get("read")
-    return None if isinstance(read, (int, float)) and read <= idle else idle
 
 
 async def _closed(response: HTTPResponse) -> None:

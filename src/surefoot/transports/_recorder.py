@@ -16,7 +16,6 @@ from surefoot.evidence import Attempt, RequestAttempts
 
 if TYPE_CHECKING:
     from surefoot.evidence import Ledger
-
     from surefoot.policy import Call, Permission
     from surefoot.wire import Outgoing
 

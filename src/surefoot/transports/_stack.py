@@ -20,10 +20,9 @@ from ._retrying import RetryingTransport
 from ._vending import VendingTransport
 
 if TYPE_CHECKING:
-    from surefoot.evidence import Ledger
-
     from surefoot.credentials import CredentialProvider, Secret
     from surefoot.errors import AuthorizationRequiredError
+    from surefoot.evidence import Ledger
     from surefoot.policy import Replay
 
     from ._clock import Clock

@@ -1,0 +1,170 @@
+"""The law of this file: an event goes up as the canonical form of what was checked, or not at all.
+
+Events are checked one by one as they pass; the first that breaks a rule ends the stream, and the
+layer above says so in words (D22). Bytes, silence and time are bounded for the answer to a request;
+a standing stream may live as long as its server wants (B12).
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import anyio
+
+from surefoot.errors import AnswerTooLargeError, UnreadableAnswerError
+from surefoot.wire import JsonLimits, SseDecoder, safe_event
+
+from ._content import decoded
+
+if TYPE_CHECKING:
+    from surefoot.wire import Outgoing, Scrub
+
+    from ._clock import Clock
+    from ._family import HTTPRequest, Line
+    from ._note import EventState
+    from ._recorder import Record
+
+__all__ = ["EventReader", "EventRules"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventRules:
+    """How answers and their events are read; the same for every attempt of a Gateway."""
+
+    policy: Literal["checked", "strict"]
+    """How far a failure's own words pass (D20)."""
+
+    clock: Clock
+    limits: JsonLimits
+    """Bounds of one JSON text."""
+
+    max_event_bytes: int
+    """Bytes of one event."""
+
+    idle: float
+    """Seconds of silence after which a stream ends."""
+
+    total: float
+    """Seconds after which the answer to a request ends."""
+
+
+class EventReader:
+    """One event stream on its way up: decoded, checked, written again.
+
+    Args:
+        rules: How it is read.
+        state: What the layers above look at while it goes by.
+        record: The request's record.
+        scrub: The secrets of this attempt.
+        request: The request, whose timeouts may already bound a silent stream.
+    """
+
+    def __init__(
+        self,
+        rules: EventRules,
+        state: EventState,
+        record: Record | None,
+        scrub: Scrub | None,
+        request: HTTPRequest,
+    ) -> None:
+        self._rules = rules
+        self._state = state
+        self._record = record
+        self._scrub = scrub
+        self._silence = _silent_for(request, rules.idle)
+        outgoing: Outgoing | None = None if record is None else record.outgoing
+        asked = outgoing is not None and outgoing.kind == "request"
+        self._id = outgoing.id if outgoing is not None and asked else None
+        self._end = rules.clock.monotonic() + rules.total if asked else None
+        self._room = rules.limits.max_bytes if asked else None
+
+    async def read(self, source: Any, lines: Sequence[Line]) -> AsyncGenerator[bytes, None]:
+        """The checked events; ends where the stream ends, and where it breaks a rule (D22)."""
+        if self._state.rule is not None:
+            return
+        decoder = SseDecoder(max_event_bytes=self._rules.max_event_bytes, keep_alives=True)
+        chunks = decoded(source, lines)
+        try:
+            while (chunk := await self._next(chunks)) is not None:
+                part = self._checked(decoder, chunk)
+                if part:
+                    yield part
+                if self._state.rule is not None:
+                    return
+        except UnreadableAnswerError as error:
+            self._broken(error)
+        finally:
+            await chunks.aclose()
+
+    async def _next(self, chunks: AsyncGenerator[bytes, None]) -> bytes | None:
+        """The next chunk, or ``None`` at the end of the stream; within the limits of time."""
+        if self._silence is None:
+            chunk = await anext(chunks, None)
+        else:
+            chunk = None
+            with anyio.move_on_after(self._silence) as silence:
+                chunk = await anext(chunks, None)
+            if silence.cancelled_caught:
+                raise AnswerTooLargeError(rule="stream-idle-seconds", limit=self._silence)
+        if self._end is not None and not self._state.replied:
+            if self._rules.clock.monotonic() >= self._end:
+                raise AnswerTooLargeError(rule="stream-total-seconds", limit=self._rules.total)
+            if chunk is not None and self._room is not None:
+                self._room -= len(chunk)
+                if self._room < 0:
+                    raise AnswerTooLargeError(
+                        rule="too-many-bytes", limit=self._rules.limits.max_bytes
+                    )
+        return chunk
+
+    def _checked(self, decoder: SseDecoder, chunk: bytes) -> bytes:
+        """The events that one chunk finishes, checked and written again."""
+        state = self._state
+        out: list[bytes] = []
+        try:
+            for block in decoder.feed(chunk):
+                event = safe_event(
+                    block,
+                    request_id=self._id,
+                    policy=self._rules.policy,
+                    scrub=self._scrub,
+                    limits=self._rules.limits,
+                    max_event_bytes=self._rules.max_event_bytes,
+                )
+                if event.scrubbed and self._record is not None and self._record.sent:
+                    self._record.sent[-1].hits += event.scrubbed
+                if event.rule is not None:
+                    state.rule = event.rule
+                    state.too_large = event.outcome == "too-large"
+                    break
+                if event.id:
+                    state.last_id = event.id
+                if event.replies:
+                    self._replied(event.kind)
+                out.append(event.wire)
+        except UnreadableAnswerError as error:
+            self._broken(error)
+        return out[0] if len(out) == 1 else b"".join(out)
+
+    def _replied(self, kind: str) -> None:
+        self._state.replied = True
+        if self._record is not None and kind == "result":
+            self._record.completed = True
+            if self._record.sent:
+                self._record.sent[-1].effect = "ran"
+
+    def _broken(self, error: UnreadableAnswerError) -> None:
+        self._state.rule = error.rule
+        self._state.too_large = isinstance(error, AnswerTooLargeError)
+
+
+def _silent_for(request: HTTPRequest, idle: float) -> float | None:
+    """Seconds of silence that this file itself has to bound, or ``None`` where the client does.
+
+    A scope around every chunk costs as much as the chunk, and a client with a read timeout already
+    ends a silent stream.
+    """
+    read = request.extensions.get("timeout", {}).get("read")
+    return None if isinstance(read, (int, float)) and read <= idle else idle
