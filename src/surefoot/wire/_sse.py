@@ -56,6 +56,7 @@ class SseDecoder:
         "_max_event",
         "_part",
         "_part_bytes",
+        "_short",
         "_size",
         "_start",
         "_tail",
@@ -74,6 +75,7 @@ class SseDecoder:
     ) -> None:
         self._max_event = max_event_bytes
         self._max_comment = max_comment_bytes
+        self._short = min(_SHORT, max_event_bytes, max_comment_bytes)
         self._keep_alives = keep_alives
         self._start: bytes | None = b""  # the first bytes, until they cannot be a byte order mark
         self._idle = False  # nothing is under way, and nothing was refused
@@ -202,7 +204,7 @@ class SseDecoder:
                 self._dispatch(block.split(b"\n"), blocks)
         if tail:
             tail = tail.lstrip(b"\n")
-            if len(tail) <= _SHORT:
+            if len(tail) <= self._short:
                 self._tail = tail
             else:
                 self._absorb(tail)
