@@ -1,4 +1,4 @@
-"""The real MCP client, 1.x, against the double, in both framings. Serves B1 and B2."""
+"""The real MCP client, 1.x, against the double, in both framings."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _text(result: mcp.types.CallToolResult) -> str:
 async def test_the_client_connects_and_finds_everything_sound(
     sse: bool, eras: tuple[str, ...]
 ) -> None:
-    """B1. Whether or not the gateway speaks the modern era too."""
+    """Whether or not the gateway speaks the modern era too."""
     schema = {"type": "object", "properties": {"sum": {"type": "integer"}}, "required": ["sum"]}
     adds = Tool("adds", answer={"sum": 3}, output_schema=schema)
     with FaultyGateway([adds], sse=sse, eras=eras) as gateway:
@@ -82,7 +82,7 @@ async def test_the_client_connects_and_finds_everything_sound(
 
 
 async def test_a_fault_kills_the_bare_session_as_it_was_measured() -> None:
-    """B1. Any status that is not 2xx, and a reset before the answer."""
+    """Any status that is not 2xx, and a reset before the answer."""
     for step in (Throttle(1), Throttle(1, rpc_code=-32029), Status(401), Status(503), Reset()):
         with FaultyGateway() as gateway:
             gateway.script("charge", step)
@@ -94,7 +94,7 @@ async def test_a_fault_kills_the_bare_session_as_it_was_measured() -> None:
 
 
 async def test_a_reset_after_the_tool_ran_kills_the_session_and_is_counted() -> None:
-    """B1. The count alone tells that it ran."""
+    """The count alone tells that it ran."""
     with FaultyGateway() as gateway:
         gateway.script("charge", Reset("after-run"))
         with pytest.raises(BaseExceptionGroup) as caught:
@@ -106,7 +106,7 @@ async def test_a_reset_after_the_tool_ran_kills_the_session_and_is_counted() -> 
 
 @pytest.mark.parametrize("step", [Reset("in-body"), SseCut()], ids=repr)
 async def test_a_cut_answer_leaves_the_bare_session_waiting(step: Reset | SseCut) -> None:
-    """B1. Nothing arrives until the caller's own timeout; the session lives."""
+    """Nothing arrives until the caller's own timeout; the session lives."""
     with FaultyGateway() as gateway:
         async with connected(gateway) as session:
             gateway.script("charge", step)
@@ -117,7 +117,7 @@ async def test_a_cut_answer_leaves_the_bare_session_waiting(step: Reset | SseCut
 
 
 async def test_errors_that_are_answers_leave_the_session_alone(sse: bool) -> None:
-    """R23, D22. A JSON-RPC error at 200, the tool's own error, and a long stream."""
+    """A JSON-RPC error at 200, the tool's own error, and a long stream."""
     with FaultyGateway(sse=sse) as gateway:
         async with connected(gateway) as session:
             gateway.script("charge", RpcError(-32603, "broken inside"), IsError("declined"), Sse(3))
@@ -129,7 +129,7 @@ async def test_errors_that_are_answers_leave_the_session_alone(sse: bool) -> Non
 
 
 async def test_a_stream_that_was_cut_is_resumed_and_ran_once() -> None:
-    """B3. The SDK comes back with the event id, and is given the answer of the first run."""
+    """The SDK comes back with the event id, and is given the answer of the first run."""
     with FaultyGateway() as gateway:
         async with connected(gateway) as session:
             gateway.script("charge", SseCut(1, after_event_id="e-1", retry=1))
@@ -138,7 +138,7 @@ async def test_a_stream_that_was_cut_is_resumed_and_ran_once() -> None:
 
 
 async def test_a_caller_that_gives_up_is_not_seen() -> None:
-    """B2. On timeout 1.x says nothing, so that a later execution cannot be stopped by anybody."""
+    """On timeout 1.x says nothing, so that a later execution cannot be stopped by anybody."""
     with FaultyGateway() as gateway:
         async with connected(gateway) as session:
             gateway.script("charge", Slow(0.3))

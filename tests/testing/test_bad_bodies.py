@@ -1,4 +1,4 @@
-"""Each kind of BadJson is bad in the way its name says, and in no other. Serves R93 to R98, D18."""
+"""Each kind of BadJson is bad in the way its name says, and in no other."""
 
 from __future__ import annotations
 
@@ -70,14 +70,14 @@ CHECKS: dict[str, Callable[[bytes], bool]] = {
 
 
 def test_every_kind_has_its_check() -> None:
-    """R95. The table below is whole."""
+    """The table below is whole."""
     assert set(CHECKS) == set(get_args(BadJsonKind))
 
 
 @pytest.mark.parametrize("sse", [False, True], ids=["json", "sse"])
 @pytest.mark.parametrize("kind", sorted(CHECKS))
 def test_a_bad_body_is_bad_in_its_own_way(kind: BadJsonKind, sse: bool) -> None:
-    """R95, R97, D18. The tool ran each time; the framing around the body is sound."""
+    """The tool ran each time; the framing around the body is sound."""
     with FaultyGateway(sse=sse) as gateway:
         gateway.script("charge", BadJson(kind))
         answer = ask(gateway, tool_call("charge", rpc_id=7))
@@ -96,7 +96,7 @@ def test_a_bad_body_is_bad_in_its_own_way(kind: BadJsonKind, sse: bool) -> None:
 
 
 def test_a_wrong_id_of_a_text_is_another_text() -> None:
-    """D18. Ids may be texts."""
+    """Ids may be texts."""
     with FaultyGateway() as gateway:
         gateway.script("charge", BadJson("wrong-id"))
         assert ask(gateway, tool_call("charge", rpc_id="a")).json()["id"] == "a-other"

@@ -1,4 +1,4 @@
-"""FakeClock: virtual time, on asyncio and on trio. Serves R35 to R37 and R43 to R46."""
+"""FakeClock: virtual time, on asyncio and on trio."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.both_majors]
 
 
 async def test_it_is_the_clock_that_surefoot_asks_for() -> None:
-    """R35. The protocol of `surefoot.transports`, whole."""
+    """The protocol of `surefoot.transports`, whole."""
     clock: Clock = FakeClock()
     before, moment = clock.monotonic(), clock.now()
     await clock.sleep(1)
@@ -24,7 +24,7 @@ async def test_it_is_the_clock_that_surefoot_asks_for() -> None:
 
 
 async def test_a_sleep_returns_at_once_and_moves_time_by_its_length() -> None:
-    """R35. The default suits one sleeper: a wait costs nothing and is still seen."""
+    """The default suits one sleeper: a wait costs nothing and is still seen."""
     clock = FakeClock()
     before = (clock.monotonic(), clock.now())
     with anyio.fail_after(1):
@@ -36,7 +36,7 @@ async def test_a_sleep_returns_at_once_and_moves_time_by_its_length() -> None:
 
 @pytest.mark.parametrize("seconds", [0, -1, -0.5])
 async def test_a_sleep_of_nothing_moves_no_time_but_gives_way(seconds: float) -> None:
-    """R43. A wait that is over before it begins is no wait."""
+    """A wait that is over before it begins is no wait."""
     clock = FakeClock()
     before = clock.monotonic()
     turns: list[str] = []
@@ -55,7 +55,7 @@ async def test_a_sleep_of_nothing_moves_no_time_but_gives_way(seconds: float) ->
 
 @pytest.mark.parametrize("seconds", [math.nan, math.inf, -math.inf])
 async def test_a_sleep_without_an_end_is_refused_loudly(seconds: float) -> None:
-    """B12. asyncio sleeps on NaN for ever; a double that did so would hide it."""
+    """asyncio sleeps on NaN for ever; a double that did so would hide it."""
     clock = FakeClock()
     with pytest.raises(ValueError, match="never end"):
         await clock.sleep(seconds)
@@ -63,7 +63,7 @@ async def test_a_sleep_without_an_end_is_refused_loudly(seconds: float) -> None:
 
 
 async def test_sleepers_wake_in_the_order_in_which_they_are_due() -> None:
-    """R44. With auto=False time moves by hand, and each sleeper wakes at its own moment."""
+    """With auto=False time moves by hand, and each sleeper wakes at its own moment."""
     clock = FakeClock(auto=False)
     woken: list[tuple[str, float]] = []
     started = clock.monotonic()
@@ -84,7 +84,7 @@ async def test_sleepers_wake_in_the_order_in_which_they_are_due() -> None:
 
 
 async def test_who_sleeps_again_on_the_way_is_woken_again_on_the_way() -> None:
-    """R36. One advance over several waits of a series is several waits, not one."""
+    """One advance over several waits of a series is several waits, not one."""
     clock = FakeClock(auto=False)
     moments: list[float] = []
     started = clock.monotonic()
@@ -102,7 +102,7 @@ async def test_who_sleeps_again_on_the_way_is_woken_again_on_the_way() -> None:
 
 
 async def test_sums_of_tenths_reach_what_they_should() -> None:
-    """D5. A sleeper is not left behind by the last bit of a float."""
+    """A sleeper is not left behind by the last bit of a float."""
     clock = FakeClock(auto=False)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(clock.sleep, 0.3)
@@ -113,7 +113,7 @@ async def test_sums_of_tenths_reach_what_they_should() -> None:
 
 
 async def test_a_sleeper_that_is_cancelled_is_forgotten() -> None:
-    """R12. Cancelled sleepers leave nothing behind that a later advance could wake."""
+    """Cancelled sleepers leave nothing behind that a later advance could wake."""
     clock = FakeClock(auto=False)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(clock.sleep, 5)
@@ -125,7 +125,7 @@ async def test_a_sleeper_that_is_cancelled_is_forgotten() -> None:
 
 
 async def test_one_clock_may_be_built_outside_any_loop() -> None:
-    """DESIGN 6. Nothing belongs to a loop before somebody sleeps (the module built this one)."""
+    """Nothing belongs to a loop before somebody sleeps (the module built this one)."""
     before = _BUILT_AT_IMPORT.monotonic()
     await _BUILT_AT_IMPORT.sleep(1)
     assert _BUILT_AT_IMPORT.monotonic() == before + 1
@@ -135,7 +135,7 @@ _BUILT_AT_IMPORT = FakeClock()
 
 
 async def test_the_wall_clock_may_jump_and_nobody_wakes() -> None:
-    """D14. A date is measured against the wall clock, a wait against the other one."""
+    """A date is measured against the wall clock, a wait against the other one."""
     clock = FakeClock(
         auto=False, start=datetime(2026, 3, 1, 12, tzinfo=timezone(timedelta(hours=2)))
     )
@@ -172,6 +172,6 @@ async def test_waiting_for_sleepers_is_bounded() -> None:
 async def test_what_cannot_mean_anything_is_refused_when_built(
     options: dict[str, object], error: type[Exception], names: str
 ) -> None:
-    """R71, R72. The error names the option."""
+    """The error names the option."""
     with pytest.raises(error, match=names):
         FakeClock(**options)  # pyright: ignore[reportArgumentType]

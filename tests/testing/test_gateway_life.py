@@ -1,4 +1,4 @@
-"""The journal, the waits, and how a gateway opens and closes. Serves R21, R109, B1 and D31."""
+"""The journal, the waits, and how a gateway opens and closes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CALL = tool_call("charge", {"amount": 5}, rpc_id=7)
 
 
 def test_an_entry_holds_the_request_as_it_was_received() -> None:
-    """R21. Header lines in order, names as sent, doubles kept, and the body to the byte."""
+    """Header lines in order, names as sent, doubles kept, and the body to the byte."""
     with FaultyGateway() as gateway:
         with connect(gateway) as connection:
             raw = lay_out(CALL, path="/mcp?q=1").replace(
@@ -57,7 +57,7 @@ def test_an_entry_holds_the_request_as_it_was_received() -> None:
 
 
 def test_an_entry_is_frozen_and_does_not_show_its_secrets() -> None:
-    """R108. A failing assertion prints it; the control finds the value where it belongs."""
+    """A failing assertion prints it; the control finds the value where it belongs."""
     with FaultyGateway() as gateway:
         ask(
             gateway,
@@ -76,7 +76,7 @@ def test_an_entry_is_frozen_and_does_not_show_its_secrets() -> None:
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b"\xff", b'{"id":true,"method":5}'])
 def test_a_body_that_is_no_message_is_in_the_journal_too(body: bytes) -> None:
-    """R21. What cannot be read is None, and its bytes are kept."""
+    """What cannot be read is None, and its bytes are kept."""
     with FaultyGateway() as gateway:
         request = dataclasses.replace(mcp_request("ping"), body=body)
         ask(gateway, request)
@@ -88,7 +88,7 @@ def test_a_body_that_is_no_message_is_in_the_journal_too(body: bytes) -> None:
 
 
 def test_entries_are_found_by_tool_by_method_and_by_word_of_http() -> None:
-    """R20. The attempts of one call are one tuple."""
+    """The attempts of one call are one tuple."""
     with FaultyGateway() as gateway:
         ask(gateway, CALL)
         ask(gateway, mcp_request("tools/list"))
@@ -101,7 +101,7 @@ def test_entries_are_found_by_tool_by_method_and_by_word_of_http() -> None:
 
 
 def test_a_request_is_in_the_journal_from_its_arrival() -> None:
-    """B1. A test can wait for the moment at which a neighbour is in flight."""
+    """A test can wait for the moment at which a neighbour is in flight."""
     with FaultyGateway() as gateway:
         gateway.script("charge", Slow(0.1, when="after"))
         thread = threading.Thread(target=ask, args=(gateway, CALL))
@@ -134,7 +134,7 @@ def test_a_predicate_may_ask_the_gateway_itself() -> None:
 
 @pytest.mark.anyio
 async def test_a_task_may_wait_without_blocking_its_loop() -> None:
-    """DESIGN 6. On asyncio and on trio, in an async context too."""
+    """On asyncio and on trio, in an async context too."""
     async with FaultyGateway() as gateway:
         ask(gateway, CALL)
         await gateway.until(lambda: gateway.executions("charge") == 1)
@@ -145,7 +145,7 @@ async def test_a_task_may_wait_without_blocking_its_loop() -> None:
 
 
 def test_connections_are_counted_and_can_be_dropped() -> None:
-    """D3. A kept connection that the server has closed is found out by the next request."""
+    """A kept connection that the server has closed is found out by the next request."""
     with FaultyGateway() as gateway:
         for count, (reset, ending) in enumerate(((False, "closed"), (True, "reset")), 1):
             with connect(gateway) as connection:
@@ -159,7 +159,7 @@ def test_connections_are_counted_and_can_be_dropped() -> None:
 
 
 def test_it_opens_on_a_loopback_port_of_its_own_and_has_no_address_before() -> None:
-    """B12. Nothing but this machine can reach it."""
+    """Nothing but this machine can reach it."""
     gateway = FaultyGateway(path="/a/b")
     with pytest.raises(RuntimeError, match="with"):
         _ = gateway.url
@@ -199,7 +199,7 @@ def test_opening_and_closing_are_quick() -> None:
 )
 @pytest.mark.parametrize("version", ["2026-07-28", "2025-11-25"])
 def test_closing_leaves_no_thread_no_socket_and_no_warning(step: Answer, version: str) -> None:
-    """B1. In the middle of whatever it is doing."""
+    """In the middle of whatever it is doing."""
     threads = set(threading.enumerate())
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -225,7 +225,7 @@ def test_closing_leaves_no_thread_no_socket_and_no_warning(step: Answer, version
 def test_a_blocking_tool_is_reported_and_does_not_hang_the_test(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """B12. Closing is bounded even where the test's own tool blocks the gateway's loop."""
+    """Closing is bounded even where the test's own tool blocks the gateway's loop."""
     from surefoot.testing import Tool, _serving
 
     monkeypatch.setattr(_serving, "_PATIENCE", 0.05)
@@ -244,7 +244,7 @@ def test_a_blocking_tool_is_reported_and_does_not_hang_the_test(
 
 
 def test_a_client_that_sends_half_a_request_and_leaves_is_no_entry() -> None:
-    """R21. The journal holds what was received whole."""
+    """The journal holds what was received whole."""
     with FaultyGateway() as gateway:
         with connect(gateway) as connection:
             connection.sendall(lay_out(CALL)[:-5])

@@ -1,4 +1,4 @@
-"""What a FaultyGateway says in the era of sessions (2025-11-25). Serves B2, D22, R100 and C45."""
+"""What a FaultyGateway says in the era of sessions (2025-11-25)."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _standing(gateway: FaultyGateway, headers: dict[str, str]) -> Generator[sock
     [(VERSION, VERSION), ("2024-11-05", "2024-11-05"), ("2026-07-28", VERSION), ("x", VERSION)],
 )
 def test_initialize_opens_a_session_at_a_version_that_both_know(asked: str, given: str) -> None:
-    """B4. The version asked for where it is known, else the newest with sessions."""
+    """The version asked for where it is known, else the newest with sessions."""
     with FaultyGateway() as gateway:
         opening = mcp_request("initialize", {"protocolVersion": asked}, version=None)
         answer = ask(gateway, opening)
@@ -74,7 +74,7 @@ def test_initialize_opens_a_session_at_a_version_that_both_know(asked: str, give
 
 
 def test_a_session_lives_from_initialize_to_delete() -> None:
-    """R100. Calls in between are answered; afterwards the id is unknown."""
+    """Calls in between are answered; afterwards the id is unknown."""
     with FaultyGateway() as gateway:
         session = _open(gateway)
         initialized = mcp_request(
@@ -101,7 +101,7 @@ def test_a_session_lives_from_initialize_to_delete() -> None:
 def test_a_request_outside_a_session_is_refused(
     headers: dict[str, str], status: int, message: str
 ) -> None:
-    """R100. In the words that MCP's own servers use."""
+    """In the words that MCP's own servers use."""
     with FaultyGateway() as gateway:
         answer = ask(gateway, _call(None), headers=headers)
         assert gateway.executions("charge") == 0
@@ -125,7 +125,7 @@ def test_a_request_outside_a_session_is_refused(
 def test_an_era_that_is_not_spoken_is_refused(
     era: str, request_: McpRequest, status: int, code: int
 ) -> None:
-    """B4. -32022 names what is spoken instead; a gateway of the older era knows no such code."""
+    """-32022 names what is spoken instead; a gateway of the older era knows no such code."""
     with FaultyGateway(eras=(era,)) as gateway:
         answer = ask(gateway, request_)
     error = answer.json()["error"]
@@ -136,21 +136,21 @@ def test_an_era_that_is_not_spoken_is_refused(
 
 
 def test_words_of_http_that_mcp_does_not_use_are_refused() -> None:
-    """D31. 405 says which are used."""
+    """405 says which are used."""
     with FaultyGateway() as gateway:
         answer = ask(gateway, method="PUT", headers={"mcp-session-id": _open(gateway)})
     assert (answer.status, answer.values("allow")) == (405, [b"GET, POST, DELETE"])
 
 
 def test_a_ping_is_answered_with_nothing() -> None:
-    """D2. It is a read, and belongs to this era alone."""
+    """It is a read, and belongs to this era alone."""
     with FaultyGateway() as gateway:
         ping = mcp_request("ping", version=VERSION, session=_open(gateway))
         assert ask(gateway, ping).json() == {"jsonrpc": "2.0", "id": 1, "result": {}}
 
 
 def test_discovery_is_an_unknown_method_in_a_session() -> None:
-    """B4. The methods of the eras are not mixed."""
+    """The methods of the eras are not mixed."""
     with FaultyGateway() as gateway:
         session = _open(gateway)
         request = mcp_request("server/discover", version=VERSION, session=session)
@@ -161,7 +161,7 @@ def test_discovery_is_an_unknown_method_in_a_session() -> None:
 
 
 def test_answers_may_be_event_streams_here_too() -> None:
-    """D22. initialize as well, with its session in the head."""
+    """initialize as well, with its session in the head."""
     with FaultyGateway(sse=True) as gateway:
         answer = ask(gateway, mcp_request("initialize", version=None))
         session = answer.values("mcp-session-id")[0].decode()
@@ -172,7 +172,7 @@ def test_answers_may_be_event_streams_here_too() -> None:
 
 
 def test_the_standing_stream_stands_until_its_session_ends() -> None:
-    """C45. It is opened once, says nothing, and ends soundly with the session."""
+    """It is opened once, says nothing, and ends soundly with the session."""
     with FaultyGateway() as gateway:
         session = _open(gateway)
         headers = {"mcp-session-id": session, "accept": "text/event-stream"}
@@ -186,7 +186,7 @@ def test_the_standing_stream_stands_until_its_session_ends() -> None:
 
 
 def test_the_standing_stream_ends_when_its_client_leaves() -> None:
-    """C45. Nothing is left behind."""
+    """Nothing is left behind."""
     with FaultyGateway() as gateway:
         headers = {"mcp-session-id": _open(gateway)}
         with _standing(gateway, headers):
@@ -195,7 +195,7 @@ def test_the_standing_stream_ends_when_its_client_leaves() -> None:
 
 
 def test_the_standing_stream_may_be_refused_held_or_cut() -> None:
-    """C45. 405 is final; a stream that is cut comes back, and is counted."""
+    """405 is final; a stream that is cut comes back, and is counted."""
     with FaultyGateway() as gateway:
         headers = {"mcp-session-id": _open(gateway)}
         gateway.script("GET", Status(405), SseCut(how="end"), HeldStream(0.01))
@@ -217,7 +217,7 @@ def test_the_standing_stream_may_be_refused_held_or_cut() -> None:
 def test_a_cut_stream_is_resumed_with_the_answer_of_the_first_run(
     step: SseCut | Sse, event_id: str
 ) -> None:
-    """D22, B3. The GET brings the answer, and the tool ran once."""
+    """The GET brings the answer, and the tool ran once."""
     with FaultyGateway() as gateway:
         session = _open(gateway)
         gateway.script("charge", step)
@@ -230,7 +230,7 @@ def test_a_cut_stream_is_resumed_with_the_answer_of_the_first_run(
 
 
 def test_a_stream_that_cannot_be_resumed_is_only_held() -> None:
-    """D22. With resumes=False, or an id that nobody gave, there is no answer to bring."""
+    """With resumes=False, or an id that nobody gave, there is no answer to bring."""
     with FaultyGateway() as gateway:
         session = _open(gateway)
         gateway.script("charge", SseCut(after_event_id="e-1", resumes=False))
@@ -243,7 +243,7 @@ def test_a_stream_that_cannot_be_resumed_is_only_held() -> None:
 
 @pytest.mark.parametrize("sse", [False, True])
 def test_a_cancelled_notification_ends_the_call_it_names(sse: bool) -> None:
-    """B2. In this era it is the signal; the call is then answered with -32800."""
+    """In this era it is the signal; the call is then answered with -32800."""
     with FaultyGateway(sse=sse) as gateway:
         session = _open(gateway)
         gateway.script("charge", Slow(30))
@@ -264,7 +264,7 @@ def test_a_cancelled_notification_ends_the_call_it_names(sse: bool) -> None:
 
 
 def test_a_cancelled_stream_that_was_begun_ends_with_the_same_words() -> None:
-    """B2. The head is out already, so the error is its last event."""
+    """The head is out already, so the error is its last event."""
     with FaultyGateway() as gateway:
         session = _open(gateway)
         gateway.script("charge", HeldStream())
@@ -279,7 +279,7 @@ def test_a_cancelled_stream_that_was_begun_ends_with_the_same_words() -> None:
 
 
 def test_hanging_up_does_not_stop_a_tool_of_this_era() -> None:
-    """B2. A lost connection is no cancellation; the call runs on, and its answer reaches nobody."""
+    """A lost connection is no cancellation; the call runs on, and its answer reaches nobody."""
     with FaultyGateway() as gateway:
         session = _open(gateway)
         gateway.script("charge", Slow(0.05))
@@ -292,7 +292,7 @@ def test_hanging_up_does_not_stop_a_tool_of_this_era() -> None:
 
 
 def test_a_session_is_lost_by_a_step_for_one_and_by_word_for_all() -> None:
-    """R100. Later requests of a lost session need no script to fail."""
+    """Later requests of a lost session need no script to fail."""
     with FaultyGateway() as gateway:
         first, second, third = _open(gateway), _open(gateway), _open(gateway)
         gateway.script("charge", SessionLost())
@@ -305,7 +305,7 @@ def test_a_session_is_lost_by_a_step_for_one_and_by_word_for_all() -> None:
 
 
 def test_a_clients_own_answer_is_accepted() -> None:
-    """D1. A POST may be a JSON-RPC response of the client's; it is owed nothing."""
+    """A POST may be a JSON-RPC response of the client's; it is owed nothing."""
     with FaultyGateway() as gateway:
         session = _open(gateway)
         body = b'{"jsonrpc":"2.0","id":1,"result":{}}'

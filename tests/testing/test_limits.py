@@ -1,4 +1,4 @@
-"""Buckets and tokens, which decide before a request is understood. Serves D15, B9 and D31."""
+"""Buckets and tokens, which decide before a request is understood."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _as(principal: str, gateway: FaultyGateway) -> RawAnswer:
 
 
 def test_a_bucket_refuses_once_it_is_empty_and_fills_at_its_rate() -> None:
-    """D15. Whole seconds, rounded up, at least one; nothing runs for a refusal."""
+    """Whole seconds, rounded up, at least one; nothing runs for a refusal."""
     clock = HandClock()
     bucket = TokenBucket(0.5, 2)
     with FaultyGateway(limit=bucket, clock=clock) as gateway:
@@ -58,7 +58,7 @@ def test_a_bucket_refuses_once_it_is_empty_and_fills_at_its_rate() -> None:
 
 
 def test_each_principal_has_a_bucket_of_its_own() -> None:
-    """D15. One caller's haste does not refuse another."""
+    """One caller's haste does not refuse another."""
     with FaultyGateway(limit=TokenBucket(0.001, 1)) as gateway:
         statuses = [_as(name, gateway).status for name in ("a", "b", "a", "b")]
         assert statuses == [200, 200, 429, 429]
@@ -66,7 +66,7 @@ def test_each_principal_has_a_bucket_of_its_own() -> None:
 
 
 def test_only_the_named_methods_count_and_none_names_all() -> None:
-    """D1. By default the connection itself is not throttled."""
+    """By default the connection itself is not throttled."""
     prompts, tools = mcp_request("prompts/list"), mcp_request("tools/list")
     with FaultyGateway(limit=TokenBucket(0.001, 1)) as gateway:
         assert [ask(gateway, one).status for one in (tools, prompts, CALL, tools, CALL)] == [
@@ -78,7 +78,7 @@ def test_only_the_named_methods_count_and_none_names_all() -> None:
 
 
 def test_a_refusal_may_be_json_rpc() -> None:
-    """D17. Some gateways say it in both ways."""
+    """Some gateways say it in both ways."""
     with FaultyGateway(limit=TokenBucket(0.001, 1, rpc_code=-32029)) as gateway:
         ask(gateway, CALL)
         answer = ask(gateway, CALL)
@@ -88,7 +88,7 @@ def test_a_refusal_may_be_json_rpc() -> None:
 
 
 def test_a_refusal_by_the_bucket_uses_up_no_step() -> None:
-    """B3. A script says what happens to attempts that got past the limit."""
+    """A script says what happens to attempts that got past the limit."""
     clock = HandClock()
     with FaultyGateway(limit=TokenBucket(1, 1), clock=clock) as gateway:
         gateway.script("charge", Status(503), Status(500))
@@ -100,7 +100,7 @@ def test_a_refusal_by_the_bucket_uses_up_no_step() -> None:
 
 
 def test_a_token_is_good_for_its_lifetime_and_not_longer() -> None:
-    """C07. Then 401 with a challenge, and nothing runs."""
+    """Then 401 with a challenge, and nothing runs."""
     clock = HandClock()
     tokens = ExpiringTokens(60)
     with FaultyGateway(tokens=tokens, clock=clock) as gateway:
@@ -125,7 +125,7 @@ def test_a_token_is_good_for_its_lifetime_and_not_longer() -> None:
     "value", [None, "", "Bearer", "Bearer x", "Basic {token}", "{token}", "Bearer {token}x"]
 )
 def test_whatever_is_no_good_token_is_refused_everywhere(value: str | None) -> None:
-    """R105. POST, GET and DELETE alike; the control carries the token."""
+    """POST, GET and DELETE alike; the control carries the token."""
     with FaultyGateway(tokens=ExpiringTokens(60)) as gateway:
         gateway.script("charge", Throttle(1))
         token = gateway.tokens.current()
@@ -137,7 +137,7 @@ def test_whatever_is_no_good_token_is_refused_everywhere(value: str | None) -> N
 
 
 def test_all_tokens_may_be_revoked_at_once() -> None:
-    """B9. Every holder of a good token finds it rejected in the same moment."""
+    """Every holder of a good token finds it rejected in the same moment."""
     with FaultyGateway(tokens=ExpiringTokens(60)) as gateway:
         tokens = [gateway.tokens.mint() for _ in range(3)]
         assert all(gateway.tokens.accepts(token) for token in tokens)
@@ -147,7 +147,7 @@ def test_all_tokens_may_be_revoked_at_once() -> None:
 
 
 def test_a_token_endpoint_gives_out_tokens_and_can_fail() -> None:
-    """D31. Client credentials in, a bearer token out; the journal has its request too."""
+    """Client credentials in, a bearer token out; the journal has its request too."""
     with FaultyGateway(tokens=ExpiringTokens(59.5, endpoint="/token")) as gateway:
         gateway.script("token", Throttle(1))
         basic = "Basic " + base64.b64encode(b"id:canary").decode()
@@ -173,7 +173,7 @@ def test_a_token_endpoint_gives_out_tokens_and_can_fail() -> None:
 
 
 def test_without_tokens_there_is_nothing_to_ask_for() -> None:
-    """R72. The error says how to get what was asked for."""
+    """The error says how to get what was asked for."""
     with FaultyGateway() as gateway:
         with pytest.raises(RuntimeError, match="tokens=ExpiringTokens"):
             _ = gateway.tokens
@@ -183,7 +183,7 @@ def test_without_tokens_there_is_nothing_to_ask_for() -> None:
 
 
 def test_a_mint_does_not_show_its_tokens() -> None:
-    """R108. Its repr counts them."""
+    """Its repr counts them."""
     with FaultyGateway(tokens=ExpiringTokens(60)) as gateway:
         token = gateway.tokens.current()
         assert token not in repr(gateway.tokens)
@@ -206,6 +206,6 @@ def test_a_mint_does_not_show_its_tokens() -> None:
 def test_a_limit_that_cannot_mean_anything_is_refused(
     kind: Any, args: Any, options: dict[str, Any], error: type[Exception], names: str
 ) -> None:
-    """R71, R72. The error names the option."""
+    """The error names the option."""
     with pytest.raises(error, match=names):
         kind(*args, **options)

@@ -1,4 +1,4 @@
-"""What a sound FaultyGateway says under 2026-07-28. Serves R88, R90, D22, D31 and B2."""
+"""What a sound FaultyGateway says under 2026-07-28."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.both_majors
 
 
 def test_a_tool_call_is_answered_as_the_era_asks() -> None:
-    """R88. JSON, with the result type and the server's name that 2026-07-28 requires."""
+    """JSON, with the result type and the server's name that 2026-07-28 requires."""
     with FaultyGateway() as gateway:
         answer = ask(gateway, tool_call("search", {"q": "W-7712"}, rpc_id="a-1"))
     assert answer.status == 200
@@ -39,7 +39,7 @@ def test_a_tool_call_is_answered_as_the_era_asks() -> None:
 
 
 def test_discovery_names_the_modern_version_and_how_long_it_may_be_kept() -> None:
-    """B4. This is the answer whose loss downgrades a client."""
+    """This is the answer whose loss downgrades a client."""
     with FaultyGateway() as gateway:
         result = ask(gateway, mcp_request("server/discover")).json()["result"]
     assert isinstance(result, dict)
@@ -91,7 +91,7 @@ SEARCH = tool_call("search")
 def test_what_a_server_must_refuse_has_its_status_and_its_code(
     request_: McpRequest, status: int, code: int
 ) -> None:
-    """R90. Refusals that have a meaning are what a client may be told; nothing ran for them."""
+    """Refusals that have a meaning are what a client may be told; nothing ran for them."""
     with FaultyGateway() as gateway:
         answer = ask(gateway, request_)
         assert not any(entry.ran for entry in gateway.journal)
@@ -115,7 +115,7 @@ def test_what_a_server_must_refuse_has_its_status_and_its_code(
 def test_methods_paths_and_accept_are_looked_at(
     method: str, path: str, accept: str, status: int
 ) -> None:
-    """D31. The endpoint is one path and what lies below it."""
+    """The endpoint is one path and what lies below it."""
     version = {"accept": accept, "mcp-protocol-version": "2026-07-28"}
     with FaultyGateway() as gateway:
         answer = ask(gateway, tool_call("search"), method=method, path=path, headers=version)
@@ -124,7 +124,7 @@ def test_methods_paths_and_accept_are_looked_at(
 
 
 def test_a_name_beyond_ascii_travels_in_base64() -> None:
-    """D13. `Mcp-Name` holds what a header cannot, in the form that MCP gives it."""
+    """`Mcp-Name` holds what a header cannot, in the form that MCP gives it."""
     with FaultyGateway([Tool("такси")]) as gateway:
         request = tool_call("такси")
         assert request.headers["mcp-name"] == "=?base64?0YLQsNC60YHQuA==?="
@@ -133,14 +133,14 @@ def test_a_name_beyond_ascii_travels_in_base64() -> None:
 
 
 def test_a_notification_is_accepted_and_does_nothing() -> None:
-    """R20. It has no id, so it is owed no answer."""
+    """It has no id, so it is owed no answer."""
     with FaultyGateway() as gateway:
         answer = ask(gateway, mcp_request("notifications/cancelled", {"requestId": 1}, rpc_id=None))
     assert (answer.status, answer.body) == (202, b"")
 
 
 def test_an_event_stream_is_one_event_and_ends_soundly() -> None:
-    """D22. With sse=True the answer is an event, and the chunk that ends the body follows."""
+    """With sse=True the answer is an event, and the chunk that ends the body follows."""
     with FaultyGateway(sse=True) as gateway:
         answer = ask(gateway, tool_call("search", {"q": 1}))
         refused = ask(gateway, mcp_request("no/such"))
@@ -199,7 +199,7 @@ async def _later(arguments: Mapping[str, object]) -> dict[str, object]:
     ids=["text", "mapping", "async", "whole result", "asks back", "raises"],
 )
 def test_what_a_tool_gives_back_becomes_its_result(tool: Tool, expected: dict[str, object]) -> None:
-    """R23. A failure of the tool is an answer, and the tool ran."""
+    """A failure of the tool is an answer, and the tool ran."""
     with FaultyGateway([tool]) as gateway:
         result = ask(gateway, tool_call("t", {"a": 3})).json()["result"]
         assert gateway.executions("t") == 1
@@ -208,7 +208,7 @@ def test_what_a_tool_gives_back_becomes_its_result(tool: Tool, expected: dict[st
 
 
 def test_tools_are_listed_with_what_was_declared() -> None:
-    """D30. Annotations and schemas are there to be distrusted."""
+    """Annotations and schemas are there to be distrusted."""
     own = Tool(
         "own",
         makes_changes=True,
@@ -228,7 +228,7 @@ def test_tools_are_listed_with_what_was_declared() -> None:
 
 
 def test_hanging_up_stops_a_running_tool() -> None:
-    """B2. In this era the closed response stream is the cancellation, and there is no other."""
+    """In this era the closed response stream is the cancellation, and there is no other."""
     with FaultyGateway() as gateway:
         with connect(gateway) as connection:
             connection.sendall(lay_out(tool_call("slow", {"seconds": 30})))
@@ -239,7 +239,7 @@ def test_hanging_up_stops_a_running_tool() -> None:
 
 
 def test_hanging_up_before_the_tool_ran_means_that_it_never_runs() -> None:
-    """B2. Slow("before") leaves time to leave in."""
+    """Slow("before") leaves time to leave in."""
     with FaultyGateway() as gateway:
         gateway.script("charge", Slow(30))
         with connect(gateway) as connection:
@@ -251,7 +251,7 @@ def test_hanging_up_before_the_tool_ran_means_that_it_never_runs() -> None:
 
 
 def test_leaving_after_the_answer_is_no_cancellation() -> None:
-    """D27. The control: a client that closes when it has its answer withdrew nothing."""
+    """The control: a client that closes when it has its answer withdrew nothing."""
     for sse in (False, True):
         with FaultyGateway(sse=sse) as gateway:
             ask(gateway, tool_call("search"))
@@ -260,7 +260,7 @@ def test_leaving_after_the_answer_is_no_cancellation() -> None:
 
 
 def test_a_connection_is_kept_and_several_requests_share_it() -> None:
-    """R21. Kept connections are counted by the test of a client that should keep them."""
+    """Kept connections are counted by the test of a client that should keep them."""
     with FaultyGateway() as gateway:
         with connect(gateway) as connection:
             connection.sendall(lay_out(tool_call("search"), close=False))
@@ -272,7 +272,7 @@ def test_a_connection_is_kept_and_several_requests_share_it() -> None:
 
 
 def test_bytes_that_are_no_http_are_refused() -> None:
-    """B12. The double itself survives what a client gets wrong."""
+    """The double itself survives what a client gets wrong."""
     with FaultyGateway() as gateway:
         with connect(gateway) as connection:
             connection.sendall(b"\x16\x03\x01 hello\r\n\r\n")
@@ -282,7 +282,7 @@ def test_bytes_that_are_no_http_are_refused() -> None:
 
 
 def test_many_clients_are_served_side_by_side() -> None:
-    """B1. A slow call holds nobody else up."""
+    """A slow call holds nobody else up."""
     with FaultyGateway() as gateway:
         slow = threading.Thread(target=ask, args=(gateway, tool_call("slow", {"seconds": 0.2})))
         slow.start()

@@ -1,4 +1,4 @@
-"""ScriptedTransport: answers and errors of the request's family. Serves D3 and R107."""
+"""ScriptedTransport: answers and errors of the request's family."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def family(request: pytest.FixtureRequest) -> Any:
 
 
 async def test_answers_come_in_order_and_requests_are_kept_as_sent(family: Any) -> None:
-    """R107. Header lines (several of one name too) and bodies are there to be searched."""
+    """Header lines (several of one name too) and bodies are there to be searched."""
     wire = ScriptedTransport(Replies(429, headers={"retry-after": "1"}), Replies(json={"ok": True}))
     async with family.AsyncClient(transport=wire) as client:
         first = await client.post(
@@ -43,7 +43,7 @@ async def test_answers_come_in_order_and_requests_are_kept_as_sent(family: Any) 
 
 
 async def test_errors_are_of_the_requests_family_and_carry_it(family: Any) -> None:
-    """D3. What is caught as a ConnectError is one, whichever family asked."""
+    """What is caught as a ConnectError is one, whichever family asked."""
     wire = ScriptedTransport(Fails("ConnectError", "refused"), Fails("ReadTimeout"))
     async with family.AsyncClient(transport=wire) as client:
         with pytest.raises(family.ConnectError, match="refused") as caught:
@@ -54,7 +54,7 @@ async def test_errors_are_of_the_requests_family_and_carry_it(family: Any) -> No
 
 
 async def test_a_json_rpc_answer_carries_the_requests_own_id(family: Any) -> None:
-    """D18. A result or an error is addressed to the request that asked."""
+    """A result or an error is addressed to the request that asked."""
     wire = ScriptedTransport(
         Replies(result={"content": []}), Replies(error={"code": -1, "message": "no"})
     )
@@ -69,7 +69,7 @@ async def test_a_json_rpc_answer_carries_the_requests_own_id(family: Any) -> Non
 
 
 async def test_a_body_may_come_in_pieces_and_break(family: Any) -> None:
-    """R24. A reset in the middle of a body is an attempt without an answer; here is one."""
+    """A reset in the middle of a body is an attempt without an answer; here is one."""
     wire = ScriptedTransport(Replies(chunks=[b'{"a":', b"1"], breaks=Fails("ReadError", "cut")))
     async with (
         family.AsyncClient(transport=wire) as client,
@@ -84,7 +84,7 @@ async def test_a_body_may_come_in_pieces_and_break(family: Any) -> None:
 
 
 async def test_a_body_may_take_its_time(family: Any) -> None:
-    """D26. An async generator function is a body that can be waited on."""
+    """An async generator function is a body that can be waited on."""
     release = anyio.Event()
 
     async def chunks() -> AsyncIterator[bytes]:
@@ -106,7 +106,7 @@ async def test_a_body_may_take_its_time(family: Any) -> None:
 
 
 async def test_a_callable_sees_the_request_and_says_what_is_played(family: Any) -> None:
-    """R110. Each attempt can be judged as it is sent, and answered in either way."""
+    """Each attempt can be judged as it is sent, and answered in either way."""
 
     async def later(request: Any) -> Replies:
         await anyio.lowlevel.checkpoint()
@@ -131,7 +131,7 @@ async def test_a_callable_sees_the_request_and_says_what_is_played(family: Any) 
 
 
 async def test_an_exception_is_raised_as_it_is(family: Any) -> None:
-    """R108. A test may raise its own, with a marker in it."""
+    """A test may raise its own, with a marker in it."""
     marker = RuntimeError("mine")
     async with family.AsyncClient(transport=ScriptedTransport(marker)) as client:
         with pytest.raises(RuntimeError) as caught:
@@ -140,7 +140,7 @@ async def test_an_exception_is_raised_as_it_is(family: Any) -> None:
 
 
 async def test_a_request_too_many_fails_the_test(family: Any) -> None:
-    """B3. A repeat that nobody expected is not answered by chance."""
+    """A repeat that nobody expected is not answered by chance."""
     async with family.AsyncClient(transport=ScriptedTransport(Replies())) as client:
         await client.get("http://x.test/")
         with pytest.raises(AssertionError, match="request 2 came"):
@@ -150,7 +150,7 @@ async def test_a_request_too_many_fails_the_test(family: Any) -> None:
 
 
 async def test_secrets_are_not_in_the_repr_of_what_was_sent(family: Any) -> None:
-    """R108. A failing assertion prints reprs; the control shows that the value was there."""
+    """A failing assertion prints reprs; the control shows that the value was there."""
     wire = ScriptedTransport(Replies())
     async with family.AsyncClient(transport=wire) as client:
         await client.post(
@@ -161,7 +161,7 @@ async def test_secrets_are_not_in_the_repr_of_what_was_sent(family: Any) -> None
 
 
 def test_what_it_proves_is_said_by_the_test() -> None:
-    """D3. A refused connection proves something only from a transport that says so."""
+    """A refused connection proves something only from a transport that says so."""
     assert ScriptedTransport().proves_not_sent is False
     wire = ScriptedTransport(proves_not_sent=True)
     assert wire.proves_not_sent is True
@@ -183,6 +183,6 @@ def test_what_it_proves_is_said_by_the_test() -> None:
 def test_what_cannot_be_played_is_refused_when_declared(
     kind: Any, args: Any, options: dict[str, Any], error: type[Exception], names: str
 ) -> None:
-    """R71, R72. The error names the option."""
+    """The error names the option."""
     with pytest.raises(error, match=names):
         kind(*args, **options)

@@ -1,4 +1,4 @@
-"""A script is checked when declared, and gives one step to each attempt. Serves R20, R71, R72."""
+"""A script is checked when declared, and gives one step to each attempt."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _statuses(gateway: FaultyGateway, times: int) -> list[int]:
 
 
 def test_each_attempt_takes_a_step_and_then_all_is_well() -> None:
-    """R20. One step for one attempt, in order; other tools are not concerned."""
+    """One step for one attempt, in order; other tools are not concerned."""
     with FaultyGateway() as gateway:
         gateway.script("charge", Throttle(1), Answer(), Status(503))
         assert gateway.remaining("charge") == 3
@@ -57,7 +57,7 @@ def test_each_attempt_takes_a_step_and_then_all_is_well() -> None:
 
 
 def test_the_last_step_may_answer_every_attempt_that_follows() -> None:
-    """R43. A gateway that never stops refusing."""
+    """A gateway that never stops refusing."""
     with FaultyGateway() as gateway:
         gateway.script("charge", Status(500), Throttle(1), repeat=True)
         assert _statuses(gateway, 4) == [500, 429, 429, 429]
@@ -67,7 +67,7 @@ def test_the_last_step_may_answer_every_attempt_that_follows() -> None:
 
 
 def test_a_new_script_takes_the_place_of_what_was_left() -> None:
-    """R20. Declared while the gateway serves."""
+    """Declared while the gateway serves."""
     with FaultyGateway() as gateway:
         gateway.script("charge", Status(500), Status(500))
         assert _statuses(gateway, 1) == [500]
@@ -76,7 +76,7 @@ def test_a_new_script_takes_the_place_of_what_was_left() -> None:
 
 
 def test_a_tools_own_script_goes_before_that_of_all_tools() -> None:
-    """D1. The method stands for every tool that has nothing of its own left."""
+    """The method stands for every tool that has nothing of its own left."""
     with FaultyGateway() as gateway:
         gateway.script("tools/call", Status(500), Status(503))
         gateway.script("charge", Throttle(1))
@@ -85,7 +85,7 @@ def test_a_tools_own_script_goes_before_that_of_all_tools() -> None:
 
 
 def test_a_tool_may_be_called_like_a_method_or_a_word_of_http() -> None:
-    """D1. The tool's name wins where a script is declared for it."""
+    """The tool's name wins where a script is declared for it."""
     with FaultyGateway([Tool("GET"), Tool("prompts/list")]) as gateway:
         gateway.script("prompts/list", Status(500))
         assert ask(gateway, tool_call("prompts/list")).status == 500
@@ -93,7 +93,7 @@ def test_a_tool_may_be_called_like_a_method_or_a_word_of_http() -> None:
 
 
 def test_the_journal_shows_the_step_that_was_played() -> None:
-    """R51. The step itself, so that a test can compare it."""
+    """The step itself, so that a test can compare it."""
     throttle = Throttle(3)
     with FaultyGateway() as gateway:
         gateway.script("charge", throttle)
@@ -128,7 +128,7 @@ def test_the_journal_shows_the_step_that_was_played() -> None:
 def test_a_script_that_cannot_mean_anything_is_refused_when_declared(
     key: Any, steps: Any, error: type[Exception], says: str
 ) -> None:
-    """R71, R72. Before any request; the error says what would do."""
+    """Before any request; the error says what would do."""
     with FaultyGateway() as gateway:
         with pytest.raises(error, match=says):
             gateway.script(key, *steps)
@@ -153,7 +153,7 @@ def test_a_script_that_cannot_mean_anything_is_refused_when_declared(
     ],
 )
 def test_a_script_that_fits_is_taken(key: str, step: Any) -> None:
-    """R71. The control of the table above."""
+    """The control of the table above."""
     gateway = FaultyGateway(tokens=ExpiringTokens(1, endpoint="/token"))
     gateway.script(key, step, repeat=True)
     assert gateway.remaining(key) == 1
@@ -216,7 +216,7 @@ def test_a_script_that_fits_is_taken(key: str, step: Any) -> None:
 def test_an_option_that_cannot_mean_anything_is_refused_when_built(
     kind: Any, args: Any, options: dict[str, Any], error: type[Exception], names: str
 ) -> None:
-    """R71, R72. The error names the option, and echoes no text."""
+    """The error names the option, and echoes no text."""
     with pytest.raises(error, match=names) as caught:
         kind(*args, **options)
     for echoed in ("loud", "gently", "sometime", "worse"):
@@ -224,7 +224,7 @@ def test_an_option_that_cannot_mean_anything_is_refused_when_built(
 
 
 def test_a_tool_that_nobody_declared_is_asked_after_in_vain() -> None:
-    """R72. A misspelt name must not count as never run."""
+    """A misspelt name must not count as never run."""
     gateway = FaultyGateway()
     with pytest.raises(ValueError, match="search"):
         gateway.executions("serach")

@@ -1,4 +1,4 @@
-"""The real MCP client, 2.x, against the double, in both eras and framings. Serves B1, B2, B4."""
+"""The real MCP client, 2.x, against the double, in both eras and framings."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _text(result: mcp.types.CallToolResult) -> str:
 
 
 async def test_the_client_connects_and_finds_everything_sound(mode: Mode, sse: bool) -> None:
-    """B4. The version is that of the era, and every method validates."""
+    """The version is that of the era, and every method validates."""
     schema = {"type": "object", "properties": {"sum": {"type": "integer"}}, "required": ["sum"]}
     adds = Tool("adds", answer={"sum": 3}, output_schema=schema)
     with FaultyGateway([adds], sse=sse) as gateway:
@@ -95,7 +95,7 @@ async def test_the_client_connects_and_finds_everything_sound(mode: Mode, sse: b
 
 
 async def test_a_gateway_of_the_older_era_alone_is_fallen_back_to() -> None:
-    """B4. The control of every test about downgrades."""
+    """The control of every test about downgrades."""
     with FaultyGateway(eras=("2025-11-25",)) as gateway:
         async with connected(gateway, "auto") as client:
             assert client.protocol_version == "2025-11-25"
@@ -103,7 +103,7 @@ async def test_a_gateway_of_the_older_era_alone_is_fallen_back_to() -> None:
 
 
 async def test_a_gateway_of_the_modern_era_alone_does_not_take_the_handshake() -> None:
-    """B4. -32022 is the one answer that ends connecting."""
+    """-32022 is the one answer that ends connecting."""
     with FaultyGateway(eras=("2026-07-28",)) as gateway:
         async with connected(gateway, "auto") as client:
             assert client.protocol_version == "2026-07-28"
@@ -114,7 +114,7 @@ async def test_a_gateway_of_the_modern_era_alone_does_not_take_the_handshake() -
 
 
 async def test_one_throttled_probe_downgrades_the_bare_client() -> None:
-    """B4. What surefoot is for; here it is shown that the double can bring it about."""
+    """What surefoot is for; here it is shown that the double can bring it about."""
     with FaultyGateway() as gateway:
         gateway.script("server/discover", Throttle(1))
         async with connected(gateway, "auto") as client:
@@ -136,7 +136,7 @@ async def test_one_throttled_probe_downgrades_the_bare_client() -> None:
 async def test_a_fault_reaches_the_bare_client_as_it_was_measured(
     step: Throttle, says: str, mode: Mode, sse: bool
 ) -> None:
-    """B1. The session lives on after these; the next call works."""
+    """The session lives on after these; the next call works."""
     with FaultyGateway(sse=sse) as gateway:
         async with connected(gateway, mode) as client:
             gateway.script("charge", step)
@@ -149,7 +149,7 @@ async def test_a_fault_reaches_the_bare_client_as_it_was_measured(
 async def test_a_reset_kills_the_bare_clients_session(
     when: Literal["before-headers", "in-body", "after-run"], mode: Mode
 ) -> None:
-    """B1. And every call in flight on it; the count alone tells whether the tool ran."""
+    """And every call in flight on it; the count alone tells whether the tool ran."""
     with FaultyGateway() as gateway:
         gateway.script("charge", Reset(when))
         with pytest.raises(BaseExceptionGroup) as caught:
@@ -160,7 +160,7 @@ async def test_a_reset_kills_the_bare_clients_session(
 
 
 async def test_a_tools_error_is_a_result_and_a_long_stream_is_an_answer(mode: Mode) -> None:
-    """R23, D22. What is content stays content."""
+    """What is content stays content."""
     with FaultyGateway() as gateway:
         async with connected(gateway, mode) as client:
             gateway.script("charge", IsError("declined"), Sse(3, ids=True, primed=True))
@@ -171,7 +171,7 @@ async def test_a_tools_error_is_a_result_and_a_long_stream_is_an_answer(mode: Mo
 
 
 async def test_a_stream_that_was_cut_is_resumed_and_ran_once() -> None:
-    """B3. The SDK comes back with the event id, and is given the answer of the first run."""
+    """The SDK comes back with the event id, and is given the answer of the first run."""
     with FaultyGateway() as gateway:
         async with connected(gateway, "legacy") as client:
             gateway.script("charge", SseCut(1, after_event_id="e-1", retry=1))
@@ -182,7 +182,7 @@ async def test_a_stream_that_was_cut_is_resumed_and_ran_once() -> None:
 
 
 async def test_a_caller_that_gives_up_is_seen_in_either_era(mode: Mode) -> None:
-    """B2. By hanging up under 2026-07-28, by notification under 2025-11-25."""
+    """By hanging up under 2026-07-28, by notification under 2025-11-25."""
     with FaultyGateway() as gateway:
         async with connected(gateway, mode) as client:
             with anyio.move_on_after(0.1):
@@ -196,7 +196,7 @@ async def test_a_caller_that_gives_up_is_seen_in_either_era(mode: Mode) -> None:
 
 
 async def test_a_lost_session_is_told_as_such() -> None:
-    """R100. The SDK knows the 404 of a session that is gone."""
+    """The SDK knows the 404 of a session that is gone."""
     with FaultyGateway() as gateway:
         async with connected(gateway, "legacy") as client:
             await client.call_tool("search", {})
@@ -226,7 +226,7 @@ class Remembered(TokenStorage):
 
 
 async def test_the_sdks_client_credentials_flow_gets_its_token_here() -> None:
-    """D31. Metadata, token and calls, at one origin; a revoked token is fetched anew."""
+    """Metadata, token and calls, at one origin; a revoked token is fetched anew."""
     with FaultyGateway(tokens=ExpiringTokens(60, endpoint="/token")) as gateway:
         auth = ClientCredentialsOAuthProvider(
             gateway.url, Remembered(), "id", "canary-secret", issuer=gateway.origin

@@ -1,4 +1,4 @@
-"""RecordingSink: events are kept as emitted, from any thread. Serves B13, R51 and R109."""
+"""RecordingSink: events are kept as emitted, from any thread."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.both_majors
 
 
 def test_events_are_kept_in_order_and_found_by_type() -> None:
-    """B13. What was emitted is what is kept."""
+    """What was emitted is what is kept."""
     sink = RecordingSink()
     sink.emit({"type": "a", "seq": 1})
     sink.emit({"type": "b", "seq": 2})
@@ -26,7 +26,7 @@ def test_events_are_kept_in_order_and_found_by_type() -> None:
 
 
 def test_it_is_a_sink_to_a_ledger_and_to_a_run() -> None:
-    """B13. What surefoot files arrives at once, numbered, with no thread between."""
+    """What surefoot files arrives at once, numbered, with no thread between."""
     sink = RecordingSink()
     as_declared: EventSink = sink
     names = iter("ab")
@@ -48,7 +48,7 @@ def test_it_is_a_sink_to_a_ledger_and_to_a_run() -> None:
 
 
 def test_an_event_is_kept_as_it_was_when_it_was_emitted() -> None:
-    """B13. A copy is kept, down to the last level."""
+    """A copy is kept, down to the last level."""
     sink = RecordingSink()
     event: dict[str, object] = {"type": "a", "attempts": [1]}
     sink.emit(event)
@@ -59,7 +59,7 @@ def test_an_event_is_kept_as_it_was_when_it_was_emitted() -> None:
 
 
 def test_a_thread_may_wait_for_events_of_another() -> None:
-    """B13. `wait_for` blocks until there are enough, and gives them."""
+    """`wait_for` blocks until there are enough, and gives them."""
     sink = RecordingSink()
 
     waiting = threading.Event()
@@ -87,7 +87,7 @@ def test_waiting_ends_with_what_was_seen() -> None:
 
 @pytest.mark.anyio
 async def test_a_task_may_wait_without_blocking_its_loop() -> None:
-    """B13. `until` lets the emitter run on the same loop."""
+    """`until` lets the emitter run on the same loop."""
     sink = RecordingSink()
 
     async def emit() -> None:
@@ -102,7 +102,7 @@ async def test_a_task_may_wait_without_blocking_its_loop() -> None:
 
 
 def test_closing_and_clearing_are_seen() -> None:
-    """B13. A test can tell that its sink was closed."""
+    """A test can tell that its sink was closed."""
     sink = RecordingSink()
     sink.emit({"type": "a"})
     sink.clear()

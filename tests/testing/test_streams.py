@@ -1,4 +1,4 @@
-"""Event streams that are sound, cut, silent or endless. Serves D22, B1, B12."""
+"""Event streams that are sound, cut, silent or endless."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _field(line: str) -> tuple[str, str]:
 
 
 def test_events_stand_before_the_answer() -> None:
-    """D22. Notifications, then the answer, then the end; the tool ran once."""
+    """Notifications, then the answer, then the end; the tool ran once."""
     with FaultyGateway() as gateway:
         gateway.script("charge", Sse(2), Sse([{"jsonrpc": "2.0", "method": "notifications/x"}]))
         counted, given = ask(gateway, CALL), ask(gateway, CALL)
@@ -50,7 +50,7 @@ def test_events_stand_before_the_answer() -> None:
 
 
 def test_blocks_carry_comments_ids_and_retry_as_declared() -> None:
-    """D22. A decoder's diet: each of the fields, and a block that has an id alone."""
+    """A decoder's diet: each of the fields, and a block that has an id alone."""
     with FaultyGateway() as gateway:
         gateway.script("charge", Sse(1, ids=True, primed=True, retry="-5", comments=["a", "b"]))
         answer = ask(gateway, CALL)
@@ -67,7 +67,7 @@ def test_blocks_carry_comments_ids_and_retry_as_declared() -> None:
     [("close", "closed", False), ("end", "closed", True), ("reset", "reset", False)],
 )
 def test_a_stream_is_cut_before_the_answer(how: str, ending: str, ended: bool) -> None:
-    """B1. With an event id or without, closed, ended soundly, or reset."""
+    """With an event id or without, closed, ended soundly, or reset."""
     with FaultyGateway() as gateway:
         cuts = (SseCut(1, how=how), SseCut(after_event_id="e-9", retry=7, how=how))  # pyright: ignore[reportArgumentType]
         gateway.script("charge", *cuts)
@@ -81,7 +81,7 @@ def test_a_stream_is_cut_before_the_answer(how: str, ending: str, ended: bool) -
 
 
 def test_a_cut_may_leave_half_an_event_and_may_come_before_the_tool_ran() -> None:
-    """D22. An unterminated event is never dispatched."""
+    """An unterminated event is never dispatched."""
     with FaultyGateway() as gateway:
         gateway.script("charge", SseCut(half_event=True), SseCut(ran=False))
         half, idle = ask(gateway, CALL), ask(gateway, CALL)
@@ -93,7 +93,7 @@ def test_a_cut_may_leave_half_an_event_and_may_come_before_the_tool_ran() -> Non
 
 
 def test_a_held_stream_says_nothing_until_the_client_leaves() -> None:
-    """B12. The head comes, then silence; the tool ran."""
+    """The head comes, then silence; the tool ran."""
     with FaultyGateway() as gateway:
         gateway.script("charge", HeldStream(), HeldStream(ran=False))
         held, idle = ask(gateway, CALL, patience=0.05), ask(gateway, CALL, patience=0.05)
@@ -106,7 +106,7 @@ def test_a_held_stream_says_nothing_until_the_client_leaves() -> None:
 
 
 def test_a_held_stream_may_answer_after_all() -> None:
-    """D26. After its seconds, the answer and a sound end."""
+    """After its seconds, the answer and a sound end."""
     with FaultyGateway() as gateway:
         gateway.script("charge", HeldStream(0.02))
         answer = ask(gateway, CALL)
@@ -129,7 +129,7 @@ def test_a_held_stream_may_answer_after_all() -> None:
 def test_an_endless_body_ends_only_when_the_client_leaves(
     step: Step, opens: bytes, more: bytes, version: str
 ) -> None:
-    """B12, C37. Bytes for ever and no answer; the gateway is done with it once nobody reads."""
+    """Bytes for ever and no answer; the gateway is done with it once nobody reads."""
     with FaultyGateway() as gateway:
         gateway.script("charge", step)
         session = None
@@ -150,7 +150,7 @@ def test_an_endless_body_ends_only_when_the_client_leaves(
 
 
 def test_an_endless_body_stops_at_its_limit() -> None:
-    """B12. A test that forgets to leave does not fill the machine."""
+    """A test that forgets to leave does not fill the machine."""
     with FaultyGateway() as gateway:
         gateway.script("charge", EndlessStream("line", limit=100_000))
         with connect(gateway) as connection:

@@ -5,16 +5,7 @@ how it answers. `FakeClock`, `ScriptedTransport` and `RecordingSink` stand in fo
 and the evidence.
 """
 
-from surefoot.testing._answers import (
-    Answer,
-    IsError,
-    Redirect,
-    RpcError,
-    SessionLost,
-    Slow,
-    Status,
-    Throttle,
-)
+from surefoot.testing._answers import Answer, IsError, RpcError, SessionLost, Slow
 from surefoot.testing._audit import (
     AuditChannel,
     Leak,
@@ -30,6 +21,7 @@ from surefoot.testing._gateway import Connections, FaultyGateway
 from surefoot.testing._journal import Entry
 from surefoot.testing._limits import ExpiringTokens, TokenBucket, TokenMint
 from surefoot.testing._messages import McpRequest, mcp_request, tool_call
+from surefoot.testing._refusals import Redirect, Status, Throttle
 from surefoot.testing._request import Received, Reply
 from surefoot.testing._scripted import Fails, Replies, ScriptedTransport, SentRequest
 from surefoot.testing._sink import RecordingSink

@@ -16,7 +16,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from surefoot.testing._checks import a_bool, a_status, one_of
-from surefoot.testing._wire import HeaderLine, compact_json, lines_from
+from surefoot.testing._wire import HeaderLine, Headers, compact_json, lines_from
 
 if TYPE_CHECKING:
     from types import ModuleType, TracebackType
@@ -76,7 +76,7 @@ class Replies:
 
     status: int = 200
     _: KW_ONLY
-    headers: Mapping[str, str | bytes] | Iterable[tuple[str, str | bytes]] = ()
+    headers: Headers = ()
     """Header lines, in this order; a content type of JSON is added where the body is JSON."""
     body: bytes | None = None
     json: object = None

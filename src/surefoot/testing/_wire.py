@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = [
     "LAST_CHUNK",
     "HeaderLine",
+    "Headers",
     "chunk",
     "compact_json",
     "gzip_of_repeated",
@@ -31,6 +32,9 @@ __all__ = [
 ]
 
 HeaderLine = tuple[bytes, bytes]
+
+Headers = Mapping[str, str | bytes] | Iterable[tuple[str, str | bytes]]
+"""Header lines as a test declares them; pairs may name one header several times."""
 
 LAST_CHUNK = b"0\r\n\r\n"
 """Ends a chunked body (RFC 9112, 7.1); a stream that lacks it was cut."""
@@ -156,7 +160,7 @@ def pieces(data: bytes, size: int) -> Iterator[bytes]:
 
 
 def lines_from(
-    headers: Mapping[str, str | bytes] | Iterable[tuple[str, str | bytes]],
+    headers: Headers,
 ) -> tuple[HeaderLine, ...]:
     """Header lines from a mapping or from pairs; pairs may name one header several times."""
     if isinstance(headers, Mapping):
