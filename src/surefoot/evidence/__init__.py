@@ -16,6 +16,7 @@ from ._attempts import (
     RequestAttempts,
     Why,
 )
+from ._completeness import Completeness
 from ._delivery import Alarm, Delivery, Losses
 from ._events import (
     VERSION,
@@ -44,6 +45,7 @@ __all__ = [
     "AttemptSpan",
     "CallEnded",
     "CallStarted",
+    "Completeness",
     "Content",
     "CredentialVended",
     "Delivery",

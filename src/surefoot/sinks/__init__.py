@@ -2,6 +2,7 @@
 
 from ._json_lines import JsonLinesSink
 from ._logging import LoggingSink
+from ._reading import Unreadable, read_events
 from ._record import ledger_for, record
 from ._spans import OpenTelemetrySpans
 from ._targets import FanOutSink, Target
@@ -12,6 +13,8 @@ __all__ = [
     "LoggingSink",
     "OpenTelemetrySpans",
     "Target",
+    "Unreadable",
     "ledger_for",
+    "read_events",
     "record",
 ]

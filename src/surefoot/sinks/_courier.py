@@ -111,13 +111,14 @@ class Courier:
             if self._thread is not None:
                 return
             thread = threading.Thread(target=self._run, name="surefoot-evidence", daemon=True)
+            self._thread = thread
             try:
                 thread.start()
             except RuntimeError:
                 # The interpreter is ending and starts no thread any more; nobody is in a hurry now.
+                self._thread = None
                 self._drain(self._queue)
                 return
-            self._thread = thread
         _open.add(self)
 
     def _run(self) -> None:

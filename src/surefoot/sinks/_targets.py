@@ -72,7 +72,10 @@ class QueuedSink:
 
     def _hand_all(self, batch: Sequence[Mapping[str, Any]]) -> None:
         for event in batch:
-            self._delivery.hand(event)
+            try:
+                self._delivery.hand(event)
+            except BaseException as error:  # noqa: BLE001 - the thread is ours: not even an exit ends it
+                self._delivery.losses.add(type(error).__name__)
 
     def _no_room(self) -> None:
         self._delivery.losses.add("QueueFull")
