@@ -98,11 +98,13 @@ def safe_event(
     read = read_body(block.data, Asked(request_id, policy, scrub, limits), _OK)
     if isinstance(read, Refusal):
         return _unreadable(read)
-    if len(read.text) + len("data: ") > max_event_bytes:
+    wire = encode_event(read.text, id=event_id, retry=block.retry)
+    # The client counts without line ends; written anew, a message may be longer than it came.
+    if len(wire) > max_event_bytes and len(wire) - wire.count(b"\n") > max_event_bytes:
         return _unreadable(Refusal("event-bytes", too_large=True, scrubbed=read.scrubbed))
     return CheckedEvent(
         read.kind,
-        encode_event(read.text, id=event_id, retry=block.retry),
+        wire,
         event_id,
         read.message,
         read.outcome,

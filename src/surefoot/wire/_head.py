@@ -49,7 +49,7 @@ _KEPT: Final[MappingProxyType[bytes, re.Pattern[bytes]]] = MappingProxyType(
         b"x-amzn-requestid": _UUID,
     }
 )
-_CHARSET: Final = re.compile(rb'charset="?utf-8"?', re.IGNORECASE)
+_CHARSET: Final = re.compile(rb'charset=(?:utf-8|"utf-8")', re.IGNORECASE)
 _OWS: Final = b" \t"
 
 

@@ -37,7 +37,6 @@ _ALNUM: Final = re.compile(rb"[A-Za-z0-9]{4,}")
 _SCHEME: Final = re.compile(rb"[A-Za-z][A-Za-z0-9-]* +(?=[^ ])")
 _UNRESERVED: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._~-")
 _BASE64: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/_-")
-_TO_URL: Final = bytes.maketrans(b"+/", b"-_")
 _ALSO: Final = {"+": "|-", "/": "|_"}
 
 
@@ -182,37 +181,16 @@ def _forms(secret: bytes) -> Iterator[_Form]:
 
 
 def _needles(secret: bytes) -> Iterator[bytes]:
-    """List what every answer is searched for: in each form, a run that no escaping changes."""
-    longest = max(_PLAIN.findall(secret), key=len, default=b"")
-    if longest:
-        yield longest[-_LONGEST:]
-    else:
-        yield from _spellings(secret.decode("latin-1"))
+    """List what every answer is searched for: in each form, a run that no escaping changes.
+
+    A form without such a run has the empty needle, which is found in everything: then each answer
+    is matched exactly. It takes a secret of punctuation alone.
+    """
+    yield max(_PLAIN.findall(secret), key=len, default=b"")[-_LONGEST:]
     # Whole groups of three are left out in front, so that the rest is aligned as the whole is.
     end = secret[max(0, len(secret) - _TAIL) // 3 * 3 :]
     for lead in range(3):
-        inner = _base64(end, lead)
-        longest = max(_ALNUM.findall(inner), key=len, default=b"")
-        if longest:
-            yield longest[-_LONGEST:]
-        else:
-            yield inner
-            yield inner.translate(_TO_URL)
-
-
-def _spellings(text: str) -> list[bytes]:
-    """List how a secret without any plain run may be written; there is hardly such a secret."""
-    once = dumps(text)[1:-1]
-    twice = dumps(once.decode())[1:-1]
-    found = [once, twice, twice.replace(b"/", b"\\\\/"), dumps(twice.decode())[1:-1]]
-    for kept in ("", "/"):
-        quoted = "".join(
-            char if char in _UNRESERVED or char in kept else f"%{ord(char):02X}" for char in text
-        )
-        found += [quoted.encode(), quoted.replace("%20", "+").encode()]
-        lower = re.sub("%[0-9A-F]{2}", lambda match: match[0].lower(), quoted)
-        found += [lower.encode(), lower.replace("%20", "+").encode()]
-    return list(dict.fromkeys(found))
+        yield max(_ALNUM.findall(_base64(end, lead)), key=len, default=b"")[-_LONGEST:]
 
 
 def _pattern(form: _Form) -> re.Pattern[str]:
