@@ -55,6 +55,7 @@ def ledger_for(
     content: Content = "digests",
     now: Callable[[], datetime] = _utc_now,
     parent: str | None = None,
+    option: str = "target",
 ) -> Ledger:
     """Return a new ledger, of a run of its own, whose events go to ``target``.
 
@@ -67,6 +68,7 @@ def ledger_for(
         content: ``"digests"``, or ``"full"`` to keep arguments and answers in clear as well.
         now: The time of day, aware, in UTC.
         parent: The id of the run around it.
+        option: What the target is called where it was passed; an error names it so.
 
     Raises:
         OSError: a path cannot be opened for appending.
@@ -74,7 +76,7 @@ def ledger_for(
         ValueError: an option is out of range.
     """
     _check(name, content)
-    sink = as_sink(target)
+    sink = as_sink(target, option=option)
     return Ledger(
         sink,
         run=fresh_id(),

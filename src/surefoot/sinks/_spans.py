@@ -194,6 +194,13 @@ def _is_error(attempt: Attempt) -> bool:
     return attempt.outcome in ("unanswered", "not_sent", "cut") or (attempt.status or 0) >= 400
 
 
+def _error_type(attempt: Attempt) -> str:
+    """The class of what was raised, or the status as HTTP's convention has it, or the outcome."""
+    if attempt.error is not None:
+        return attempt.error
+    return attempt.outcome if attempt.status is None else str(attempt.status)
+
+
 def _facts(attempt: Attempt, *, may_have_run: bool) -> dict[str, Any]:
     """What is known of an attempt at its end; what there is nothing to say of is left out."""
     facts: dict[str, Any] = {
@@ -205,7 +212,7 @@ def _facts(attempt: Attempt, *, may_have_run: bool) -> dict[str, Any]:
     grant = attempt.permission
     optional = (
         (HTTP_STATUS, attempt.status),
-        (ERROR_TYPE, attempt.error or (str(attempt.status) if _is_error(attempt) else None)),
+        (ERROR_TYPE, _error_type(attempt) if _is_error(attempt) else None),
         (REFUSAL, attempt.kind),
         (RETRY_AFTER, attempt.retry_after_seconds),
         (RETRY_AFTER_MALFORMED, attempt.retry_after_malformed or None),
