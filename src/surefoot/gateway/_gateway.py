@@ -10,17 +10,19 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
+import anyio.to_thread
+
 from surefoot.policy import Replay, Retry, Rule
+from surefoot.sinks import ledger_for
 from surefoot.transports import Clock, StackPlan, SystemClock, build_stack, chance, is_stack_for
 
-from ._evidence import ledger_for
 from ._options import Answers, Mode, Options, check_options
 from ._sdk import default_timeout, http_library, streams
 
 if TYPE_CHECKING:
     from surefoot.credentials import Credential, CredentialProvider
     from surefoot.errors import AuthorizationRequiredError
-    from surefoot.evidence import EventSink
+    from surefoot.sinks import Target
     from surefoot.transports import Signer
 
 __all__ = ["Gateway"]
@@ -48,11 +50,12 @@ class Gateway:
         answers: ``"checked"`` or ``"strict"`` (D20).
         caller_timeout: Seconds after which the caller stops listening; no wait outlasts it (B6).
         on_authorization: Told when a person must consent first.
-        evidence: Where evidence goes outside of any run: a sink or a callable.
+        evidence: Where evidence goes outside any run: a path, a sink, or a function of one event.
         clock: Time; for tests.
         draw: Chance, uniform in [0, 1); for tests.
 
     Raises:
+        OSError: ``evidence`` is a path that cannot be opened for appending.
         TypeError: an option has the wrong type; the message names it and the way out.
         ValueError: an option is out of range or contradicts another. No text value is echoed.
     """
@@ -73,7 +76,7 @@ class Gateway:
         answers: Answers = "checked",
         caller_timeout: float | None = None,
         on_authorization: Callable[[AuthorizationRequiredError], object] | None = None,
-        evidence: EventSink | Callable[..., object] | None = None,
+        evidence: Target | None = None,
         clock: Clock | None = None,
         draw: Callable[[], float] = chance,
     ) -> None:
@@ -91,9 +94,15 @@ class Gateway:
             answers=answers,
             caller_timeout=caller_timeout,
             on_authorization=on_authorization,
+            clock=clock,
+            draw=draw,
         )
         self._clock: Clock = clock or SystemClock()
-        self._ledger = None if evidence is None else ledger_for(evidence, self._clock)
+        self._ledger = (
+            None
+            if evidence is None
+            else ledger_for(evidence, now=self._clock.now, option="evidence")
+        )
         self._draw = draw
         self._rules: tuple[Rule, ...] = ()
 
@@ -114,7 +123,8 @@ class Gateway:
     async def aclose(self) -> None:
         """Hand the last evidence over. Clients that a door returned are their user's to close."""
         if self._ledger is not None:
-            self._ledger.close()
+            # A sink is given a moment to take what is left; the loop must not stand still for it.
+            await anyio.to_thread.run_sync(self._ledger.close)
 
     async def __aenter__(self) -> Self:
         """Return the Gateway itself."""

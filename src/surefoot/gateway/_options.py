@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from math import isfinite
-from typing import TYPE_CHECKING, Any, Final, Literal, get_args
+from math import inf, isfinite
+from typing import TYPE_CHECKING, Any, Final, Literal, cast, get_args
 
 from surefoot.credentials import as_provider
 from surefoot.evidence import checked_label
 from surefoot.policy import Replay, Retry
 from surefoot.transports import CREDENTIAL_HEADERS, Endpoint
+
+from ._sdk import http_library
 
 if TYPE_CHECKING:
     from surefoot.credentials import CredentialProvider
@@ -30,6 +32,7 @@ Mode = Literal["machine", "user"]
 _TOKEN: Final = frozenset(
     "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 )
+_SCOPES: Final = 'a sequence of str, for example ("tools.read",)'
 _OURS: Final = frozenset({"host", "content-length", "transfer-encoding", "connection"})
 
 
@@ -67,6 +70,8 @@ def check_options(
     answers: object,
     caller_timeout: object,
     on_authorization: object,
+    clock: object,
+    draw: object,
 ) -> Options:
     """Hold every option to its rule.
 
@@ -74,19 +79,15 @@ def check_options(
         TypeError: a wrong type.
         ValueError: a wrong range, an unknown word, or a contradiction.
     """
-    endpoint = Endpoint(url)
+    endpoint = _endpoint(url)
     if name is not None:
         checked_label(name, option="name")
     provider = None if credentials is None else as_provider(credentials)
     if signer is not None and not callable(signer):
         raise _wrong("signer", "an async function that takes the request and returns it, or None")
-    if not isinstance(service, str) or not service:
-        raise _wrong("service", "a non-empty str")
     if isinstance(scopes, str) or not isinstance(scopes, Iterable):
-        raise _wrong("scopes", 'a sequence of str, for example ("tools.read",)')
-    wanted = tuple(scopes)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-    if not all(isinstance(scope, str) and scope for scope in wanted):  # pyright: ignore[reportUnknownVariableType]
-        raise _wrong("scopes", 'a sequence of str, for example ("tools.read",)')
+        raise _wrong("scopes", _SCOPES)
+    wanted = tuple(_a_word("scopes", scope, _SCOPES) for scope in cast("Iterable[object]", scopes))
     _one_of("mode", mode, get_args(Mode))
     _one_of("answers", answers, get_args(Answers))
     if retry is not None and not isinstance(retry, Retry):
@@ -97,13 +98,19 @@ def check_options(
         raise _wrong(
             "on_authorization", "a callable that takes an AuthorizationRequiredError, or None"
         )
+    if clock is not None and not all(
+        callable(getattr(clock, member, None)) for member in ("monotonic", "now", "sleep")
+    ):
+        raise _wrong("clock", "a Clock: an object with monotonic, now and sleep, or None")
+    if not callable(draw):
+        raise _wrong("draw", "a function that returns a number in [0, 1)")
     return Options(
         endpoint=endpoint,
         name=name,
         credentials=provider,
         signer=signer,  # type: ignore[arg-type]
-        service=service,
-        scopes=wanted,  # pyright: ignore[reportUnknownArgumentType]
+        service=_a_word("service", service, "a non-empty str"),
+        scopes=wanted,
         mode=mode,  # type: ignore[arg-type]
         headers=_headers(headers),
         retry=retry,
@@ -112,6 +119,20 @@ def check_options(
         caller_timeout=_seconds("caller_timeout", caller_timeout),
         on_authorization=on_authorization,
     )
+
+
+def _endpoint(url: str) -> Endpoint:
+    """The endpoint of a URL that the HTTP library at hand can send to; any other ends here."""
+    endpoint = Endpoint(url)
+    try:
+        http_library().URL(url)
+        sendable = True
+    except Exception:  # noqa: BLE001 - InvalidURL, UnicodeError: its text quotes the URL
+        sendable = False
+    if not sendable:
+        msg = "url: is not a URL that can be sent to; give one such as https://gateway.example.com/mcp"
+        raise ValueError(msg)
+    return endpoint
 
 
 def _headers(headers: object) -> Mapping[str, str]:
@@ -147,10 +168,14 @@ def _seconds(option: str, value: object) -> float | None:
         return None
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise _wrong(option, "seconds, or None")
-    if not isfinite(value) or value <= 0:
-        msg = f"{option}: must be above 0 and finite, or None, not {value!r}"
+    try:
+        seconds = float(value)
+    except OverflowError:  # a whole number that no float holds
+        seconds = inf if value > 0 else -inf
+    if not isfinite(seconds) or seconds <= 0:
+        msg = f"{option}: must be above 0 and finite, or None, not {seconds!r}"
         raise ValueError(msg)
-    return float(value)
+    return seconds
 
 
 def _one_of(option: str, value: object, words: tuple[str, ...]) -> None:
@@ -159,6 +184,15 @@ def _one_of(option: str, value: object, words: tuple[str, ...]) -> None:
         kind = ValueError if isinstance(value, str) else TypeError
         msg = f"{option}: must be {rule}"
         raise kind(msg)
+
+
+def _a_word(option: str, value: object, rule: str) -> str:
+    if not isinstance(value, str):
+        raise _wrong(option, rule)
+    if not value:
+        msg = f"{option}: must be {rule}"
+        raise ValueError(msg)
+    return value
 
 
 def _wrong(option: str, rule: str) -> TypeError:
