@@ -1,0 +1,133 @@
+"""The law of this file: after a fault four things are looked at, always the same four.
+
+What the caller of the spoilt call reads; that a neighbour, in flight all the while, gets its
+answer; that a later call on the same session works; and how often the tool ran and the request went
+out, which the gateway counts. Beside them: one record for the call, and nothing left behind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, cast
+
+import anyio
+
+from support.sessions import Gate, Kind, Session, Told, nothing_left, opened
+from surefoot import Gateway, Retry
+from surefoot.testing import FaultyGateway, RecordingSink, Step, Tool
+from surefoot.wire import Outcome, sentence
+
+__all__ = ["Fault", "Reads", "survives"]
+
+BUDGET: Final = Retry(max_attempts=2, base_delay=0.01)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reads:
+    """What the caller reads after a fault."""
+
+    words: Outcome | None = None
+    """The outcome that surefoot puts into words."""
+    status: int | None = None
+    may_have_run: bool = False
+    as_error: bool = False
+    """The words stand in a JSON-RPC error and not in a result."""
+    rule: str | None = None
+    """The rule that an unreadable answer broke."""
+    code: int | None = None
+    """The code of a JSON-RPC error that is not ours."""
+    text: str | None = None
+    """A part of the text that is not ours: the server's or the SDK's."""
+    is_error: bool = False
+    """The tool's own failure."""
+
+    def hold(self, read: Told, *, sends: int) -> None:
+        """Compare."""
+        if self.words is None:
+            assert (read.kind, read.code, read.is_error) == (None, self.code, self.is_error), read
+            assert self.text is not None
+            assert self.text in read.text
+            return
+        assert read.kind == self.words, read
+        assert (read.code is None) == (not self.as_error)
+        assert read.is_error == (not self.as_error)
+        told = sentence(
+            self.words, status=self.status, retry_after=read.facts.get("retry_after_seconds"),
+            attempts=sends,
+        )  # fmt: skip
+        assert read.text == told
+        assert read.facts["attempts"] == sends
+        assert read.facts.get("status") == self.status
+        assert read.facts["may_have_run"] is self.may_have_run
+        assert read.facts["effect"] == "unknown"
+        if self.rule is not None:
+            assert read.facts["rule"] == self.rule
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """One fault of the gateway, and what must come of it."""
+
+    name: str
+    step: Step
+    reads: Reads | Mapping[Kind, Reads]
+    ran: int | Mapping[Kind, int] = 0
+    """How often the tool ran."""
+    sends: int = 1
+    """How often the call went out."""
+    repeat: bool = False
+    """The fault meets every attempt, and not the first alone."""
+    patience: float | None = None
+    """Seconds after which the caller of this call stops listening."""
+
+    def __str__(self) -> str:
+        return self.name.replace(" ", "-")
+
+    def reads_in(self, kind: Kind) -> Reads:
+        """What a session of this kind reads."""
+        return self.reads if isinstance(self.reads, Reads) else self.reads[kind]
+
+    def ran_in(self, kind: Kind) -> int:
+        """How often the tool ran for a session of this kind."""
+        return self.ran if isinstance(self.ran, int) else self.ran[kind]
+
+
+async def survives(fault: Fault, kind: Kind, *, sse: bool) -> None:
+    """Bring the fault about beside a call in flight, and look at everything that must hold."""
+    gate, sink = Gate(), RecordingSink()
+    neighbour: list[Told] = []
+    spoilt: list[Told] = []
+    later: list[Told] = []
+    with FaultyGateway([Tool("held", answer=gate)], sse=sse) as gateway:
+        ours = Gateway(gateway.url, name="faulty", retry=BUDGET, evidence=sink)
+        async with nothing_left(gateway), opened(ours.transport(), kind) as session:
+            gateway.script("charge", fault.step, repeat=fault.repeat)
+            async with anyio.create_task_group() as group:
+                group.start_soon(_into, neighbour, session, "held")
+                await gateway.until(lambda: gateway.executions("held") == 1)
+                spoilt.append(await session.call("charge", {"amount": 1}, patience=fault.patience))
+                gate.open()
+            gateway.clear_scripts()
+            later.append(await session.call("search", {"q": "it"}))
+        await gateway.until(lambda: not any(entry.in_flight for entry in gateway.journal))
+        sends = len(gateway.requests("charge"))
+        fault.reads_in(kind).hold(spoilt[0], sends=fault.sends)
+        assert [one.text for one in neighbour] == ["held a while"]
+        assert [one.text for one in later] == ["found it"]
+        assert sends == fault.sends
+        assert gateway.executions("charge") == fault.ran_in(kind)
+        assert gateway.executions("held") == gateway.executions("search") == 1
+        _recorded_once(sink, fault)
+
+
+async def _into(told: list[Told], session: Session, tool: str) -> None:
+    told.append(await session.call(tool))
+
+
+def _recorded_once(sink: RecordingSink, fault: Fault) -> None:
+    records = [event for event in sink.of("tool.request_attempts") if event["tool"] == "charge"]
+    assert len(records) == 1, records
+    attempts = cast("list[dict[str, Any]]", records[0]["attempts"])
+    assert len(attempts) == fault.sends
+    assert {event["endpoint"] for event in sink.of("tool.request_attempts")} == {"faulty"}
