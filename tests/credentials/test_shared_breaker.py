@@ -1,4 +1,4 @@
-"""B9, R107, R71, R72. What shared credentials outlive: bad issuers, loops, threads, their own use."""
+"""B9, R107, R71, R72. What shared credentials outlive: bad issuers, loops, threads, and age."""
 
 from __future__ import annotations
 

@@ -5,7 +5,9 @@ The port is ``CredentialProvider``; what it hands out is one of four kinds behin
 
 from __future__ import annotations
 
+from surefoot.credentials._adopt import AdoptedCredentials, adopt
 from surefoot.credentials._blind import Blind, Secret
+from surefoot.credentials._client_credentials import Assertion, ClientCredentials
 from surefoot.credentials._command import CommandCredentials
 from surefoot.credentials._failures import TransientCredentialError
 from surefoot.credentials._file import FileCredentials, FilePermissions
@@ -32,11 +34,14 @@ from surefoot.credentials._simple import EnvironmentCredentials, MissingCredenti
 from surefoot.credentials._static import StaticCredentials, as_issued, as_provider
 
 __all__ = [
+    "AdoptedCredentials",
     "ApiKey",
+    "Assertion",
     "AuthorizationRequired",
     "Basic",
     "Bearer",
     "Blind",
+    "ClientCredentials",
     "CommandCredentials",
     "Credential",
     "CredentialKind",
@@ -56,6 +61,7 @@ __all__ = [
     "SharedCredentials",
     "StaticCredentials",
     "TransientCredentialError",
+    "adopt",
     "as_issued",
     "as_provider",
 ]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import inf
-from typing import TYPE_CHECKING, Any, Literal, Protocol, final, runtime_checkable
+from typing import TYPE_CHECKING, Literal, Protocol, final, runtime_checkable
 from urllib.parse import urlsplit
 
 from surefoot.credentials._blind import Blind, Secret, sealed
@@ -55,6 +55,9 @@ class CredentialRequest:
     rejected: object | None = field(default=None, repr=False)
     """``Issued.generation`` of the one that was rejected, so that its rejection discards no newer
     one (B9); ``None`` where it is not known."""
+
+    challenge: str | None = field(default=None, repr=False)
+    """The ``WWW-Authenticate`` value of the 401 or 403 that rejected it, once checked (D23)."""
 
 
 @final
@@ -124,9 +127,11 @@ class Issued(Blind):
 
     def scrub(self) -> Scrub:
         """Return what takes these values out of an answer, laid out once and kept (B7)."""
-        if self._scrub is None:
-            object.__setattr__(self, "_scrub", Scrub(self.secrets()))
-        return self._scrub
+        scrub = self._scrub
+        if scrub is None:
+            scrub = Scrub(self.secrets())
+            object.__setattr__(self, "_scrub", scrub)
+        return scrub
 
 
 @final

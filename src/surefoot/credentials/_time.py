@@ -1,12 +1,13 @@
 """The law of this file: time reaches a provider as an argument, and is read and slept through here.
 
-The room above has a clock of its own; anything with its ``monotonic`` and ``sleep`` serves here
-too, ``surefoot.testing.FakeClock`` among them.
+The room above has a clock of its own; anything with its methods serves here too, and so does
+``surefoot.testing.FakeClock``.
 """
 
 from __future__ import annotations
 
 import time
+from datetime import UTC, datetime
 from typing import Protocol
 
 import anyio
@@ -21,6 +22,10 @@ class Clock(Protocol):
         """Seconds from a fixed point; never goes back."""
         ...
 
+    def now(self) -> datetime:
+        """The time of day, aware, in UTC."""
+        ...
+
     async def sleep(self, seconds: float) -> None:
         """Return after ``seconds``; cancellable."""
         ...
@@ -32,6 +37,10 @@ class MachineClock:
     __slots__ = ()
 
     monotonic = staticmethod(time.monotonic)
+
+    def now(self) -> datetime:
+        """The time of day in UTC."""
+        return datetime.now(UTC)  # noqa: TID251 - the one place of this room that reads it
 
     async def sleep(self, seconds: float) -> None:
         """Sleep on whichever event loop runs."""
