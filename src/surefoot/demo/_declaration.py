@@ -7,9 +7,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from surefoot.policy import Replay, ToolRule
+from surefoot.policy import Replay, Retry, ToolRule
 
-__all__ = ["PRINTED", "REPLAY"]
+__all__ = ["PRINTED", "REPLAY", "RETRY"]
+
+RETRY: Final = Retry(max_attempts=5)
+"""How often, in all, one call may be sent; it waits for 10 s at the most, as by default."""
 
 REPLAY: Final = Replay(
     tools={
@@ -34,5 +37,12 @@ tools = {
         repeat_on={"throttle", "network"},
     ),
 }
-billing = Gateway(url, credentials=vault, replay=Replay(tools=tools))"""
+billing = Gateway(
+    url,
+    name="billing",
+    credentials=vault,
+    retry=Retry(max_attempts=5),
+    replay=Replay(tools=tools),
+    caller_timeout=4,
+)"""
 """The same as a program says it."""

@@ -10,13 +10,13 @@ import os
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random  # noqa: TID251 - this is where chance enters; the seed repeats it
 from typing import Any, Final, Literal
 
 from surefoot.credentials import Bearer, CredentialRequest, Issued
 from surefoot.gateway import Gateway
-from surefoot.policy import Retry, RetryNotice
+from surefoot.policy import RetryNotice
 from surefoot.testing import ExpiringTokens, FaultyGateway, RecordingSink, TokenMint
 
 from ._agent import Agent, Task, grouped
@@ -24,7 +24,7 @@ from ._books import Books
 from ._busy import Busy
 from ._calls import Call, twelve_calls
 from ._counts import Counts, Sends, counted, sends_of
-from ._declaration import REPLAY
+from ._declaration import REPLAY, RETRY
 from ._doors import PATIENCE, Session, plain, protected
 from ._happenings import Happening, Kind, Tell
 
@@ -177,7 +177,7 @@ def _door(
         name="billing",
         credentials=_Vault(gateway.tokens, tell),
         caller_timeout=PATIENCE,
-        retry=Retry(max_attempts=4, max_wait=10, on_retry=on_retry),
+        retry=replace(RETRY, on_retry=on_retry),
         replay=REPLAY,
         evidence=sink,
         draw=Random(seed).random,  # noqa: S311 - it spreads waits, and is no secret

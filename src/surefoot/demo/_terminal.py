@@ -62,7 +62,7 @@ class Terminal:
 
     def text(self, style: Style, text: str, *, indent: int = 0, first: str = "") -> None:
         """Print a text that may take several lines, `first` standing before it."""
-        lines = textwrap.wrap(_ascii(text), self.width - indent) or [""]
+        lines = textwrap.wrap(_ascii(text), self.width - indent, break_on_hyphens=False) or [""]
         for place, line in enumerate(lines):
             before = first.ljust(indent) if place == 0 else " " * indent
             self.line(("dim", before), (style, line))
