@@ -193,9 +193,11 @@ class AuthFlow:
         if where and origin_of(where) is not None and origin_of(where) == origin_of(self._url):
             self._resource_metadata = where
         parts: list[str] = []
-        if status == 403:
+        before: list[str] = []
+        if status == _FORBIDDEN:
             parts.append('error="insufficient_scope"')
-        scopes = tuple(dict.fromkeys((*self._scopes, *request.scopes)))
+            before = self._granted() or []  # mcp 1.x does not join them by itself
+        scopes = tuple(dict.fromkeys((*before, *self._scopes, *request.scopes)))
         scope = " ".join(scopes) or found.get("scope", "")
         if scope and all(map(_SCOPE.fullmatch, scope.split(" "))):
             parts.append(f'scope="{scope}"')
