@@ -225,6 +225,12 @@ def test_rounding_carries_no_spread_over_an_edge(edge: float) -> None:
         assert series.deadline is None or 0.1 + decision.seconds < series.deadline
 
 
+def test_what_was_waited_before_is_not_left_for_the_spread() -> None:
+    """D15. The second wait has half a second of room, and draws from that."""
+    played = play(series_of(Limits(max_wait=9.5), draw=0.5), [refused(4.0), refused(4.0), OK])
+    assert seconds_of(played) == [5.0, 4.25]
+
+
 def test_the_spread_is_drawn_for_every_wait_anew() -> None:
     """D15. Chance is asked once for each wait."""
     draws = iter([0.0, 0.5, 0.25, 0.75])
