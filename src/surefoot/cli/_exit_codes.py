@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["BROKEN_PIPE", "FAILED", "INTERRUPTED", "OK", "USAGE"]
+__all__ = ["BROKEN_PIPE", "FAILED", "INCOMPLETE", "INTERRUPTED", "OK", "USAGE"]
 
 OK: Final = 0
 """It was done."""
@@ -14,6 +14,9 @@ FAILED: Final = 1
 
 USAGE: Final = 2
 """The command line means nothing; the message says what is allowed."""
+
+INCOMPLETE: Final = 3
+"""It was shown, and something is missing in it that was once recorded."""
 
 INTERRUPTED: Final = 130
 """Stopped by Ctrl-C: 128 and the number of SIGINT, as shells count."""

@@ -38,6 +38,10 @@ COMMANDS: Final[Mapping[str, Command]] = MappingProxyType(
             module="_demo",
             does="the same tool calls to a difficult gateway, without surefoot and with it",
         ),
+        "show": Command(
+            module="_show",
+            does="the timeline of a recorded run: attempts, waits, permissions, what may have run",
+        ),
     }
 )
 """Every command, in the order in which `--help` lists them."""
@@ -104,7 +108,7 @@ def _parser() -> argparse.ArgumentParser:
             f"commands:\n{listed}\n\n"
             "example:\n  surefoot demo --only surefoot\n\n"
             "surefoot COMMAND --help says what a command takes. Exit codes: 0 done, 1 failed,\n"
-            "2 wrong usage, 130 interrupted."
+            "2 wrong usage, 3 shown but incomplete, 130 interrupted."
         ),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,

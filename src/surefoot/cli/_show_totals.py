@@ -1,0 +1,176 @@
+"""The law of this file: totals are counters, so that a record of any length fits into memory."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from surefoot.sinks import Unreadable
+
+from ._show_calls import Call, Run, RunEnd, Step
+from ._show_fields import fields_in, flag, text, whole
+from ._show_words import Style, duration, grant_words, may_have_run, name_of, repeat_grants, waited
+
+__all__ = ["Totals"]
+
+_MOST_NAMES: Final = 10
+
+
+@dataclass(slots=True)
+class Totals:
+    """What a whole record comes to."""
+
+    runs: int = 0
+    calls: int = 0
+    attempts: int = 0
+    waited_seconds: float = 0.0
+    throttled: int = 0
+    """Calls of which an attempt was refused as too fast."""
+    answered: int = 0
+    failed: int = 0
+    """Calls that ended in anything but an answer below 400, or whose tool said that it failed."""
+    may_have_run: int = 0
+    may_have_run_names: list[str] = field(default_factory=list[str])
+    permitted: Counter[tuple[str, str | None]] = field(
+        default_factory=Counter[tuple[str, str | None]]
+    )
+    hook_failures: int = 0
+    scrubbed_hits: int = 0
+    missing: int = 0
+    dropped: int = 0
+    unended_runs: int = 0
+    unreadable: Counter[str] = field(default_factory=Counter[str])
+    unknown: Counter[str] = field(default_factory=Counter[str])
+
+    @property
+    def complete(self) -> bool:
+        """Whether everything that was recorded is there and could be read."""
+        return not (self.missing or self.unended_runs or self.unreadable)
+
+    def take(self, step: Step) -> None:
+        """Count one step."""
+        match step:
+            case Run():
+                self.runs += 1
+            case Call():
+                self._call(step)
+            case RunEnd(run=run, ended=ended):
+                self.unended_runs += ended is None
+                self.missing += run.found.missing
+                self.dropped += run.found.dropped
+            case Unreadable(why=why):
+                self.unreadable[why] += 1
+            case _:
+                kind = text(step, "type") or "?"
+                if kind != "sink.failed" and (kind in self.unknown or len(self.unknown) < 100):
+                    self.unknown[kind] += 1
+
+    def _call(self, call: Call) -> None:
+        self.calls += 1
+        self.waited_seconds += waited(call)
+        throttled = False
+        for request in call.requests:
+            self.hook_failures += whole(request, "hook_failures") or 0
+            for attempt in fields_in(request, "attempts"):
+                self.attempts += 1
+                throttled = throttled or text(attempt, "kind") == "throttle"
+                self.scrubbed_hits += whole(attempt, "scrubbed_hits") or 0
+                for grant in repeat_grants(attempt):
+                    self.permitted[text(grant, "by") or "?", text(grant, "assumes")] += 1
+        self.throttled += throttled
+        last = call.requests[-1] if call.requests else None
+        status = None if last is None else whole(last, "status")
+        good = last is not None and text(last, "ended") == "answered" and (status or 200) < 400
+        failed = call.ended is not None and flag(call.ended, "is_error")
+        self.answered += good and not failed
+        self.failed += not good or failed
+        if may_have_run(call):
+            self.may_have_run += 1
+            if len(self.may_have_run_names) < _MOST_NAMES:
+                self.may_have_run_names.append(name_of(call))
+
+    def lines(self) -> list[tuple[Style, str]]:
+        """The totals in words, the important ones first."""
+        return [*self._what_happened(), *self._what_is_missing()]
+
+    def _what_happened(self) -> list[tuple[Style, str]]:
+        size = f"{_count(self.calls, 'call')} in {_count(self.runs, 'run')}"
+        ends = f"{self.answered} answered, {self.failed} failed"
+        slow = f"{_count(self.throttled, 'call')} throttled"
+        lines: list[tuple[Style, str]] = [
+            ("bold", f"{size}, {_count(self.attempts, 'attempt')}: {ends}"),
+            (
+                "wait" if self.throttled else "",
+                f"{slow}; waited {duration(self.waited_seconds)} in all",
+            ),
+        ]
+        for (by, assumes), count in sorted(self.permitted.items(), key=str):
+            words = grant_words(by, assumes)
+            lines.append(("wait" if assumes else "", f"{_count(count, 'repeat')} {words}"))
+        if self.may_have_run:
+            names = ", ".join(self.may_have_run_names)
+            more = self.may_have_run - len(self.may_have_run_names)
+            rest = f" and {more} more" if more else ""
+            lines.append(("bad", f"MAY HAVE RUN without an answer: {names}{rest}"))
+        else:
+            lines.append(("good", "nothing may have run without an answer"))
+        if self.scrubbed_hits:
+            lines.append(("bad", f"a secret in an answer was replaced {self.scrubbed_hits} times"))
+        if self.hook_failures:
+            lines.append(("bad", f"on_retry failed {self.hook_failures} times"))
+        return lines
+
+    def _what_is_missing(self) -> list[tuple[Style, str]]:
+        lines: list[tuple[Style, str]] = []
+        if self.missing:
+            lost = f" ({self.dropped} lost by a sink)" if self.dropped else ""
+            lines.append(("bad", f"NOT RECORDED: {_count(self.missing, 'event')} missing{lost}"))
+        if self.unended_runs:
+            ends = f"the end of {_count(self.unended_runs, 'run')}"
+            how = "still under way, or the process was killed"
+            lines.append(("bad", f"NOT RECORDED: {ends}: {how}"))
+        for why, count in sorted(self.unreadable.items()):
+            lines.append(("bad", f"{_count(count, 'line')} {_UNREADABLE[why]}"))
+        for kind, count in sorted(self.unknown.items()):
+            lines.append(("dim", f"{_count(count, 'event')} of a type not known here: {kind!a}"))
+        if self.complete:
+            lines.append(("good", "the record is complete"))
+        return lines
+
+    def as_json(self) -> dict[str, Any]:
+        """The totals as JSON-able values."""
+        return {
+            "type": "totals",
+            "runs": self.runs,
+            "calls": self.calls,
+            "attempts": self.attempts,
+            "answered": self.answered,
+            "failed": self.failed,
+            "throttled": self.throttled,
+            "waited_seconds": round(self.waited_seconds, 6),
+            "may_have_run": self.may_have_run,
+            "permitted": [
+                {"by": by, "assumes": assumes, "repeats": count}
+                for (by, assumes), count in sorted(self.permitted.items(), key=str)
+            ],
+            "scrubbed_hits": self.scrubbed_hits,
+            "hook_failures": self.hook_failures,
+            "complete": self.complete,
+            "missing": self.missing,
+            "dropped": self.dropped,
+            "unended_runs": self.unended_runs,
+            "unreadable_lines": dict(self.unreadable),
+            "unknown_events": dict(self.unknown),
+        }
+
+
+_UNREADABLE: Final = {
+    "cut": "cut in the middle: its process was killed while it wrote",
+    "not-json": "of the file not JSON",
+    "not-an-event": "of the file JSON, but no event of surefoot",
+}
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
