@@ -38,6 +38,9 @@ class OAuthServer:
     """Only the challenge says where the resource's metadata is."""
     issuer: str | None = None
     """What the resource names as its authorization server; itself by default."""
+    states_life: bool = True
+    expire: bool = False
+    """Tokens really end when their life does."""
     valid: set[str] = field(default_factory=set[str])
     """Tokens that are accepted."""
     needs_scope: str | None = None
@@ -65,12 +68,16 @@ class OAuthServer:
         if self.same_token and self.valid:
             token = max(self.valid)
         self.valid.add(token)
+        if self.expire and isinstance(self.life, (int, float)):
+            timer = threading.Timer(self.life, self.valid.discard, (token,))
+            timer.daemon = True
+            timer.start()
         granted = request.form.get("scope", "")
         self.scopes[token] = granted
         said: dict[str, Any] = {"access_token": token, "token_type": "bearer"}
         if granted:
             said["scope"] = granted
-        if self.life is not None:
+        if self.life is not None and self.states_life:
             said["expires_in"] = self.life
         if self.refresh:
             said["refresh_token"] = f"refresh-{len(self.tokens)}"
