@@ -102,7 +102,8 @@ def test_an_unknown_command_is_answered_with_the_known_ones(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert main(["dmeo"]) == codes.USAGE
-    assert all(name in capsys.readouterr().err for name in COMMANDS)
+    said = capsys.readouterr().err
+    assert all(name in said for name in COMMANDS)
 
 
 def test_no_command_at_all_prints_the_help_and_is_a_wrong_usage(

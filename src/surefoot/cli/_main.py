@@ -40,7 +40,7 @@ COMMANDS: Final[Mapping[str, Command]] = MappingProxyType(
         ),
         "show": Command(
             module="_show",
-            does="the timeline of a recorded run: attempts, waits, permissions, what may have run",
+            does="the timeline of a recorded run: attempts, waits, permissions",
         ),
     }
 )

@@ -52,8 +52,7 @@ class JsonView:
         self._stream.flush()
 
     def _write(self, value: dict[str, Any]) -> None:
-        json.dump(value, self._stream, separators=(",", ":"))
-        self._stream.write("\n")
+        self._stream.write(json.dumps(value, separators=(",", ":")) + "\n")
         if self._at_once:
             self._stream.flush()
 
