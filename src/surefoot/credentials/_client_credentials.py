@@ -143,22 +143,23 @@ class ClientCredentials:
 
 
 class _Memory:
-    """The SDK's token storage, for as long as the process lives."""
+    """The SDK's token storage, for as long as the process lives; the client is never registered."""
 
     def __init__(self) -> None:
-        self._tokens = sealed(None)
+        self._tokens: Callable[[], Any] = sealed(None)
 
-    async def get_tokens(self) -> Any:
+    async def held(self) -> Any:
         return self._tokens()
 
     async def set_tokens(self, tokens: Any) -> None:
         self._tokens = sealed(tokens)
 
-    async def get_client_info(self) -> None:
-        """The client is given, never registered."""
+    async def nothing(self, *_: object) -> None:
+        """Know of no registration."""
 
-    async def set_client_info(self, client_info: Any) -> None:
-        """The client is given, never registered."""
+    # The names are the SDK's.
+    get_tokens = held
+    get_client_info = set_client_info = nothing
 
 
 def _sdk_provider(
