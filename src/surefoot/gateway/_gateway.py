@@ -186,7 +186,7 @@ class Gateway:
             ValueError: it is already protected for this endpoint with another declaration.
         """
         bare: Any = client
-        if not hasattr(bare, "_transport") or not hasattr(bare, "_mounts"):
+        if not _is_async_client(bare):
             msg = "client: must be an httpx.AsyncClient or an httpx2.AsyncClient"
             raise TypeError(msg)
         plan = self._plan(auth_above=auth_above or bare.auth is not None)
@@ -222,3 +222,12 @@ class Gateway:
             clock=self._clock,
             draw=self._draw,
         )
+
+
+def _is_async_client(client: object) -> bool:
+    """Whether it is an ``AsyncClient`` of either family, set up so far that it can be wrapped."""
+    known = any(
+        base.__name__ == "AsyncClient" and base.__module__.partition(".")[0] in ("httpx", "httpx2")
+        for base in type(client).__mro__
+    )
+    return known and hasattr(client, "_transport") and hasattr(client, "_mounts")
