@@ -5,6 +5,7 @@ Exception
 └── SurefootError
     ├── RateLimitedError            the server kept refusing; it did not say that the tool ran
     ├── MayHaveRunError             no answer came, and nothing proves that the tool did not run
+    ├── NotSentError                it is proven that the call did not run: nothing was sent
     ├── UnreadableAnswerError       an answer came, and cannot be read in exactly one way
     │   └── AnswerTooLargeError     ... because a bound was reached
     ├── AuthorizationRequiredError  a person must consent first; the URL is a field, never text
@@ -31,6 +32,7 @@ __all__ = [
     "DeadlineExceededError",
     "InvalidCredentialError",
     "MayHaveRunError",
+    "NotSentError",
     "RateLimitedError",
     "SessionLostError",
     "SurefootError",
@@ -120,6 +122,22 @@ class MayHaveRunError(SurefootError):
         self.call_id = call_id
         what = "the request" if tool is None else f"tool {tool!r}"
         super().__init__(f"{what} may have run: {cause}, sent {_times(attempts)}, not sent again")
+
+
+class NotSentError(SurefootError):
+    """The call did not run: nothing was sent, or it was refused before anything ran (D3)."""
+
+    tool: str | None
+    """The tool's name, or ``None`` where the request was no tool call."""
+
+    cause: str
+    """Why: a short fixed word such as ``"not-sent"`` or ``"rejected"``."""
+
+    def __init__(self, *, cause: str, tool: str | None = None) -> None:
+        self.tool = tool
+        self.cause = cause
+        what = "the request" if tool is None else f"tool {tool!r}"
+        super().__init__(f"{what} did not run: {cause}")
 
 
 class UnreadableAnswerError(SurefootError):

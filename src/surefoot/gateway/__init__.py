@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ._answers import ToolAnswer
 from ._gateway import Gateway
+from ._session import GatewaySession
 
-__all__ = ["Gateway"]
+__all__ = ["Gateway", "GatewaySession", "ToolAnswer"]

@@ -6,18 +6,33 @@ holds nothing that belongs to an event loop, so one object serves threads and lo
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from copy import copy
+from dataclasses import replace
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import anyio.to_thread
 
-from surefoot.policy import Replay, Retry, Rule
+from surefoot.credentials import Secret
+from surefoot.policy import Fence, Replay, Retry, Rule
 from surefoot.sinks import ledger_for
-from surefoot.transports import Clock, StackPlan, SystemClock, build_stack, chance, is_stack_for
+from surefoot.transports import (
+    CallTable,
+    Clock,
+    StackPlan,
+    SystemClock,
+    WatchedWriter,
+    build_stack,
+    chance,
+    is_stack_for,
+)
 
 from ._options import Answers, Mode, Options, check_options
 from ._sdk import default_timeout, http_library, streams
+from ._session import GatewaySession
 
 if TYPE_CHECKING:
     from surefoot.credentials import Credential, CredentialProvider
@@ -26,6 +41,8 @@ if TYPE_CHECKING:
     from surefoot.transports import Signer
 
 __all__ = ["Gateway"]
+
+_logger = logging.getLogger("surefoot")
 
 _Client = TypeVar("_Client")
 _ON = Retry()
@@ -105,6 +122,8 @@ class Gateway:
         )
         self._draw = draw
         self._rules: tuple[Rule, ...] = ()
+        self._fence = Fence()
+        self._changes: dict[str, Any] = {}
 
     def __repr__(self) -> str:
         """Show the label or the host, and nothing that could be a secret."""
@@ -141,8 +160,88 @@ class Gateway:
         ``settings`` go to the SDK's own Streamable HTTP transport (``terminate_on_close``, …).
         Yields two streams on both majors of the SDK.
         """
-        async with self.http_client() as client, streams(self.url, client, **settings) as pair:
-            yield pair
+        table = CallTable()
+        client: Any = http_library().AsyncClient(timeout=default_timeout())
+        self._protect(client, self._plan(auth_above=False, calls=table))
+        async with client, streams(self.url, client, **settings) as (read, write):
+            yield read, WatchedWriter(write, table)
+
+    def session(self) -> GatewaySession:
+        """Return our own client for one ``async with``: typed errors, and nothing replayed.
+
+        Raises (when entered):
+            SurefootError: the server could not be connected to.
+        """
+        consents: list[AuthorizationRequiredError] = []
+
+        def asked(error: AuthorizationRequiredError) -> object:
+            consents[:] = [error]
+            hook = self._options.on_authorization
+            return None if hook is None else hook(error)
+
+        bare = self._sibling(on_authorization=asked)
+        return GatewaySession(
+            bare.transport,
+            replay=self._options.replay,
+            clock=self._clock,
+            report=self._not_listed,
+            consents=lambda: consents[-1] if consents else None,
+        )
+
+    def settle(self, call_id: str, *, ran: bool) -> bool:
+        """Say what became of a call that may have run, so that an identical one may be made (B3).
+
+        Args:
+            call_id: The id that ``MayHaveRunError`` and ``_meta["surefoot/outcome"]`` name.
+            ran: What was found out.
+
+        Returns:
+            Whether such a call was open.
+        """
+        return self._fence.settle(call_id, ran=ran)
+
+    def acting_for(self, *, user_token: str | None = None, user_id: str | None = None) -> Gateway:
+        """Return a Gateway for one principal: the fence is shared, credentials never are.
+
+        The identity comes from these arguments alone, never from a context (DESIGN section 2).
+
+        Args:
+            user_token: The user's own token, for the provider to exchange; kept sealed.
+            user_id: The user's id, where the service trusts the app to name it.
+
+        Raises:
+            TypeError: neither or both, or no ``str``.
+            ValueError: it is empty.
+        """
+        if (user_token is None) == (user_id is None):
+            msg = "acting_for: takes exactly one of user_token and user_id"
+            raise TypeError(msg)
+        given = user_token if user_id is None else user_id
+        option = "user_token" if user_id is None else "user_id"
+        if not isinstance(given, str):
+            msg = f"{option}: must be a str"
+            raise TypeError(msg)
+        if not given:
+            msg = f"{option}: must not be empty"
+            raise ValueError(msg)
+        secret = None if user_token is None else Secret(user_token)
+        principal = user_id if user_token is None else _digest(user_token)
+        return self._sibling(mode="user", principal=principal, user_token=secret)
+
+    def _sibling(self, **changes: Any) -> Gateway:
+        """The same Gateway with other plan values; clock, evidence and fence are shared."""
+        sibling = copy(self)
+        sibling._changes = {**self._changes, **changes}  # noqa: SLF001 - of the same class
+        return sibling
+
+    def _not_listed(self, tool: str) -> None:
+        _logger.warning(
+            "%s: tool %r is declared, and the server does not list it", self._shown, tool
+        )
+
+    @property
+    def _shown(self) -> str:
+        return self._options.name or self._options.endpoint.origin
 
     def http_client(self, *, auth_above: bool = False, **settings: Any) -> Any:
         """Return an ``AsyncClient`` of the family that the installed ``mcp`` uses.
@@ -189,19 +288,21 @@ class Gateway:
         if not _is_async_client(bare):
             msg = "client: must be an httpx.AsyncClient or an httpx2.AsyncClient"
             raise TypeError(msg)
-        plan = self._plan(auth_above=auth_above or bare.auth is not None)
+        self._protect(bare, self._plan(auth_above=auth_above or bare.auth is not None))
+        return client
+
+    def _protect(self, bare: Any, plan: StackPlan) -> None:
         bare._transport = self._wrap(bare._transport, plan)  # noqa: SLF001 - DESIGN section 6, pinned
         for pattern, mounted in bare._mounts.items():  # noqa: SLF001
             if mounted is not None:
                 bare._mounts[pattern] = self._wrap(mounted, plan)  # noqa: SLF001
-        return client
 
     def _wrap(self, transport: Any, plan: StackPlan) -> Any:
         return transport if is_stack_for(transport, self) else build_stack(transport, plan)
 
-    def _plan(self, *, auth_above: bool) -> StackPlan:
+    def _plan(self, *, auth_above: bool, calls: CallTable | None = None) -> StackPlan:
         options = self._options
-        return StackPlan(
+        plan = StackPlan(
             owner=self,
             endpoint=options.endpoint,
             name=options.name,
@@ -221,7 +322,15 @@ class Gateway:
             ledger=self._ledger,
             clock=self._clock,
             draw=self._draw,
+            fence=self._fence,
+            calls=calls,
         )
+        return replace(plan, **self._changes) if self._changes else plan
+
+
+def _digest(user_token: str) -> str:
+    """What tells principals apart in the fence, and is no token."""
+    return blake2b(user_token.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 def _is_async_client(client: object) -> bool:

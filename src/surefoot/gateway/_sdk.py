@@ -7,14 +7,21 @@ them. The installed major decides, and never "what can be imported" (DESIGN sect
 from __future__ import annotations
 
 import importlib
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import lru_cache
 from importlib.metadata import version
 from types import ModuleType
 from typing import Any, Final
 
-__all__ = ["http_library", "sdk_major", "streams"]
+__all__ = [
+    "call_settings",
+    "connect",
+    "default_timeout",
+    "http_library",
+    "sdk_major",
+    "streams",
+]
 
 _CONNECT_SECONDS: Final = 30.0
 _READ_SECONDS: Final = 300.0
@@ -45,3 +52,21 @@ async def streams(url: str, client: Any, **settings: Any) -> AsyncGenerator[tupl
     open_streams: Any = streamable_http.streamable_http_client
     async with open_streams(url, http_client=client, **settings) as opened:
         yield opened[0], opened[1]
+
+
+async def connect(stack: AsyncExitStack, opening: AbstractAsyncContextManager[Any]) -> Any:
+    """Enter the SDK's own client over streams that are yet to be opened, and return it."""
+    import mcp  # noqa: PLC0415 - as above
+
+    sdk: Any = mcp
+    if sdk_major() > 1:
+        return await stack.enter_async_context(sdk.Client(opening))
+    read, write = await stack.enter_async_context(opening)
+    client = await stack.enter_async_context(sdk.ClientSession(read, write))
+    await client.initialize()
+    return client
+
+
+def call_settings(meta: Mapping[str, Any] | None) -> dict[str, Any]:
+    """What ``call_tool`` takes beside name and arguments, on both majors."""
+    return {} if meta is None else {"meta": dict(meta)}

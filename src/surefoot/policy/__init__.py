@@ -5,6 +5,7 @@ Here it is decided whether a request is sent again, when, and on whose word; see
 
 from __future__ import annotations
 
+from ._fence import Blocked, Fence, FenceFull, FenceKey, Passed, fence_key
 from ._limits import JITTERS, Jitter, Limits, Retry, RetryNotice
 from ._replay import (
     Call,
@@ -38,15 +39,20 @@ __all__ = [
     "MAX_SPREAD",
     "AnswerView",
     "Answered",
+    "Blocked",
     "Call",
     "Cause",
     "Decision",
     "Deliver",
     "Fact",
     "Fail",
+    "Fence",
+    "FenceFull",
+    "FenceKey",
     "Jitter",
     "Limits",
     "NotSent",
+    "Passed",
     "Permission",
     "RefusalKind",
     "RefusalRule",
@@ -65,6 +71,7 @@ __all__ = [
     "Why",
     "backoff",
     "backoff_ceiling",
+    "fence_key",
     "idempotency_value",
     "parse_http_date",
     "parse_retry_after",

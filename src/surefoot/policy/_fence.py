@@ -1,10 +1,10 @@
 """The law of this file: what may have run is not run again, whoever asks for it (B3).
 
 Retries of a framework, of a model and of a person arrive as new requests with new ids; only what is
-remembered above the connection can recognise them. A call is remembered from its first send until it
-ends in something that says it did not stay open: a result, a proof that it was not sent, a recognised
-refusal, or a status that a server gives before it runs anything. Any other end leaves it here as
-"may have run", and an identical call is answered locally, naming the earlier one.
+remembered above the connection can recognise them. A call is remembered from its first send until
+it ends in something that says it did not stay open: a result, a proof that it was not sent, a
+recognised refusal, or a status that a server gives before it runs anything. Any other end leaves it
+here as "may have run", and an identical call is answered locally, naming the earlier one.
 
 Memory is bounded and never loses what matters: entries expire, and a full fence refuses calls that
 make changes rather than forget one. Keys are digests, so no argument is kept. Pure: time is an
@@ -137,10 +137,8 @@ class Fence:
         """Ask, right before the first send, whether a call may be sent; if so it is remembered.
 
         Args:
-            key: What the call is.
-            call_id: Our own id for it.
-            now: Monotonic seconds.
-            changing: The tool makes changes: it is refused where there is no room to remember it. Of
+            key: What the call is. call_id: Our own id for it. now: Monotonic seconds. changing: The
+            tool makes changes: it is refused where there is no room to remember it. Of
                 other tools the oldest that is not in flight makes room.
         """
         with self._lock:

@@ -7,6 +7,7 @@ The layers serve httpx and httpx2, asyncio and trio, and hold nothing that belon
 from __future__ import annotations
 
 from ._answering import AnsweringTransport
+from ._calls import CallContext, CallTable, WatchedWriter, calling
 from ._clock import Clock, SystemClock, chance
 from ._endpoint import Endpoint
 from ._reading import ReadingTransport
@@ -17,6 +18,8 @@ from ._vending import CREDENTIAL_HEADERS, Signer, VendingTransport
 __all__ = [
     "CREDENTIAL_HEADERS",
     "AnsweringTransport",
+    "CallContext",
+    "CallTable",
     "Clock",
     "Endpoint",
     "ReadingTransport",
@@ -25,7 +28,9 @@ __all__ = [
     "StackPlan",
     "SystemClock",
     "VendingTransport",
+    "WatchedWriter",
     "build_stack",
+    "calling",
     "chance",
     "is_stack_for",
     "retrying",

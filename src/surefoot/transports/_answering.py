@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from surefoot.errors import AuthorizationRequiredError
 from surefoot.policy import Replay
 
+from ._active import ActiveCalls
 from ._body import MAX_REQUEST_BODY, let_go
 from ._clock import Clock, SystemClock
 from ._closing import ClosingStream, Resumptions, closing_event
@@ -33,8 +34,10 @@ if TYPE_CHECKING:
 
     from surefoot.evidence import Ledger
 
+    from ._calls import CallTable
     from ._endpoint import Endpoint
     from ._family import AsyncTransport, Family, HTTPRequest, HTTPResponse, Line
+    from ._fencing import Fencing
 
 __all__ = ["AnsweringTransport"]
 
@@ -60,6 +63,8 @@ class AnsweringTransport:
         clock: Time.
         max_body: Bytes of a request body that are kept for a repeat (D10).
         owner: Whose stack this is, so that the same Gateway does not wrap twice.
+        fencing: What keeps a call that may have run from being made again (B3).
+        calls: What the callers of one stream said of their messages beside the messages.
     """
 
     def __init__(
@@ -76,6 +81,8 @@ class AnsweringTransport:
         clock: Clock | None = None,
         max_body: int = MAX_REQUEST_BODY,
         owner: object = None,
+        fencing: Fencing | None = None,
+        calls: CallTable | None = None,
     ) -> None:
         self.wrapped = wrapped
         self.endpoint = endpoint
@@ -90,7 +97,10 @@ class AnsweringTransport:
             ledger=ledger,
             clock=self._clock,
             max_body=max_body,
+            calls=calls,
         )
+        self._fencing = fencing
+        self._active = ActiveCalls()
         self._resumptions = Resumptions()
         self._standing = StandingStreams(self._clock)
         self._settings: dict[str, Any] = {
@@ -137,7 +147,13 @@ class AnsweringTransport:
             return await self.wrapped.handle_async_request(request)
         family = family_of(request)
         record = await self._opener.open(request, family)
+        if self._fencing is not None:
+            stopped = self._fencing.admit(record, record.started)
+            if stopped is not None:
+                record.end("not_sent", "fenced")
+                return self._words(written(stopped, record), record, family)
         request.extensions[MARK] = record
+        key = self._active.enter(request, record)
         try:
             if request.method == "GET":
                 await self._standing.pace(request)
@@ -152,6 +168,8 @@ class AnsweringTransport:
             return await self._answer(response, request, record, family)
         finally:
             request.extensions.pop(MARK, None)
+            if key is not None:
+                self._active.leave(key, record)
         return await self._answer_error(caught, request, record, family)
 
     async def _answer_error(
@@ -277,6 +295,8 @@ class AnsweringTransport:
         if body is not None and record.ledger is not None:
             record.answer_length = len(body)
             record.answer_sha256 = sha256(body).hexdigest()
+        if self._fencing is not None:
+            self._fencing.release(record)
         record.file(self._clock.monotonic())
 
     def _give_up_resumptions(self) -> None:

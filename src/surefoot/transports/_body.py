@@ -9,19 +9,21 @@ part of it is read for that: the server decides how long a body is, and not how 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from typing import Any, Final
 
 import anyio
 
-from ._family import Family, HTTPRequest, HTTPResponse
+from ._family import Family, HTTPRequest, HTTPResponse, finished
 
-__all__ = ["MAX_REQUEST_BODY", "buffer_request", "let_go", "peek"]
+__all__ = ["MAX_REQUEST_BODY", "buffer_request", "closed", "let_go", "peek"]
 
 MAX_REQUEST_BODY: Final = 16 * 1024 * 1024
 """Bytes of a request body that are kept for a repeat (D10)."""
 
 _DRAIN_BYTES: Final = 64 * 1024
 _DRAIN_SECONDS: Final = 1.0
+_CLOSE_SECONDS: Final = 1.0
 _BLANK_LINES: Final = (b"\n\n", b"\r\r", b"\r\n\r\n")
 
 
@@ -49,24 +51,45 @@ async def buffer_request(request: HTTPRequest, family: Family, cap: int) -> byte
 
 
 async def let_go(response: HTTPResponse) -> None:
-    """Read a bounded rest of an answer that will be repeated, to keep its connection."""
-    with anyio.move_on_after(_DRAIN_SECONDS):
-        try:
-            seen = 0
-            async for part in response.stream:
-                seen += len(part)
-                if seen > _DRAIN_BYTES:
-                    break
-        except Exception:  # noqa: BLE001, S110 - the answer is already decided upon; closing follows
-            pass
-    with anyio.CancelScope(shield=True), anyio.move_on_after(_DRAIN_SECONDS):
+    """Read a bounded rest of an answer that nobody will read, to keep its connection; close it."""
+    try:
+        with anyio.move_on_after(_DRAIN_SECONDS):
+            await _drain(response)
+    finally:
+        await closed(response)
+
+
+async def closed(response: HTTPResponse) -> None:
+    """Close an answer even in a cancelled task, without waiting for ever, whatever that raises."""
+    with (
+        anyio.CancelScope(shield=True),
+        anyio.move_on_after(_CLOSE_SECONDS),
+        suppress(Exception),  # the answer is already decided upon
+    ):
         await response.aclose()
+
+
+async def _drain(response: HTTPResponse) -> None:
+    seen = 0
+    parts = response.stream.__aiter__()
+    try:
+        async for part in parts:
+            seen += len(part)
+            if seen > _DRAIN_BYTES:
+                break
+    except Exception:  # noqa: BLE001, S110 - the answer is already decided upon; closing follows
+        pass
+    finally:
+        await finished(parts)
 
 
 async def peek(response: HTTPResponse, family: Family, limit: int, *, events: bool) -> bytes:
     """Hand a rule the first ``limit`` bytes, and leave the response as if nobody had looked (D16).
 
     Of an event stream only the first event is waited for: the rest may be minutes away.
+
+    Raises:
+        Exception: the body broke; the caller closes the response.
     """
     if isinstance(response.stream, family.ByteStream):
         return b"".join([part async for part in response.stream])[:limit]
@@ -78,18 +101,20 @@ async def peek(response: HTTPResponse, family: Family, limit: int, *, events: bo
         seen += part
         if len(seen) >= limit or (events and any(mark in seen for mark in _BLANK_LINES)):
             break
-    close = response.stream.aclose
-    response.stream = family.stream(_rest(parts, source), close)
+    response.stream = family.stream(_rest(parts, source), response.stream.aclose)
     return seen[:limit]
 
 
 async def _rest(parts: list[bytes], source: Any) -> AsyncIterator[bytes]:
     """The parts that were already taken, then whatever follows."""
-    for part in parts:
-        yield part
-    parts.clear()
-    async for part in source:
-        yield part
+    try:
+        for part in parts:
+            yield part
+        parts.clear()
+        async for part in source:
+            yield part
+    finally:
+        await finished(source)
 
 
 async def _nothing() -> None:

@@ -50,7 +50,7 @@ class Endpoint:
     def owns(self, request: HTTPRequest) -> bool:
         """Whether the request goes to this endpoint."""
         url: Any = request.url
-        kind: Any = type(url)
+        kind: Any = url.__class__
         key = self._keys.get(kind)
         if key is None:
             # The family's own parser normalises case, ports, dots and escapes as the request's did.

@@ -11,7 +11,7 @@ its ``__dict__``, and ``Headers`` keeps its lines in ``_list``. Both have a publ
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping
 from collections.abc import Set as AbstractSet
 from functools import lru_cache
 from types import ModuleType
@@ -27,8 +27,11 @@ __all__ = [
     "copy_request",
     "error_names",
     "family_of",
+    "finished",
     "lines_of",
     "never_left",
+    "proves_not_sent",
+    "values_of",
 ]
 
 Line = tuple[bytes, bytes]
@@ -42,6 +45,7 @@ HTTPRequest = Any
 HTTPResponse = Any
 """An ``httpx.Response`` or an ``httpx2.Response``."""
 
+_NOTHING: Final[Mapping[bytes, bytes]] = {}
 _LIBRARIES: Final = ("httpx2", "httpx")
 _NEVER_LEFT: Final = frozenset({"ConnectError", "ConnectTimeout", "PoolTimeout"})
 """Raised before the first byte: refused, DNS, TLS handshake, connect or pool timeout (D3)."""
@@ -97,7 +101,7 @@ def _stream_class(base: type) -> type:
     """The stream class for one family; both bases ask for the same two methods."""
 
     class PartsStream(base):  # type: ignore[valid-type, misc]
-        """Hands parts on as they come; closing it closes the parts, then their source."""
+        """Hands parts on as they come; closing it closes the parts and then their source, once."""
 
         def __init__(self, parts: AsyncIterator[bytes], close: Any) -> None:
             self._parts = parts
@@ -107,10 +111,13 @@ def _stream_class(base: type) -> type:
             return self._parts
 
         async def aclose(self) -> None:
+            close, self._close = self._close, None
+            if close is None:
+                return
             try:
                 await finished(self._parts)
             finally:
-                await self._close()
+                await close()
 
     return PartsStream
 
@@ -148,55 +155,50 @@ def family_of(request: HTTPRequest) -> Family:
     Raises:
         TypeError: it belongs to neither library.
     """
-    return _family_of_type(type(request))
+    kind: Any = request.__class__
+    return _family_of_type(kind)
 
 
 def copy_request(
-    request: HTTPRequest,
-    *,
-    drop: AbstractSet[bytes] = frozenset(),
-    add: Sequence[Line] = (),
-    url: Any = None,
+    request: HTTPRequest, *, put: Mapping[bytes, bytes] = _NOTHING, url: Any = None
 ) -> HTTPRequest:
-    """The same request as another object, without the lines ``drop`` and with the lines ``add``.
+    """The same request as another object; the header lines ``put`` stand for all of their names.
 
     What is secret goes onto a copy, because the client hangs the original on every answer and
     error. Names are in lower case. The body is shared: it is bytes, or it is sent once.
     """
-    kind = type(request)
+    kind: Any = request.__class__
     try:
         # A dict that is handed over whole is three times faster than six attributes set in turn.
-        facts = {**request.__dict__, "headers": _headers_fast(request.headers, drop, add)}
+        facts = {**request.__dict__, "headers": _headers_with(request.headers, put)}
         facts["extensions"] = request.extensions.copy()
         copy = kind.__new__(kind)
         copy.__dict__ = facts
     except AttributeError:
-        copy = _copy_in_public(request, drop, add)
+        copy = _copy_in_public(request, put)
     if url is not None:
         copy.url = url
     return copy
 
 
-def _headers_fast(headers: Any, drop: AbstractSet[bytes], add: Sequence[Line]) -> Any:
+def _headers_with(headers: Any, put: Mapping[bytes, bytes]) -> Any:
     """A new ``Headers`` from the lines of another, without encoding and lower-casing them again."""
-    lines = [line for line in headers._list if line[1] not in drop]  # noqa: SLF001 - pinned, see the opening
-    for name, value in add:
+    lines = [line for line in headers._list if line[1] not in put]  # noqa: SLF001 - pinned, see the opening
+    for name, value in put.items():
         lines.append((name, name, value))
-    kind = type(headers)
+    kind: Any = headers.__class__
     new = kind.__new__(kind)
     new.__dict__ = {"_list": lines, "_encoding": headers._encoding}  # noqa: SLF001
     return new
 
 
-def _copy_in_public(
-    request: HTTPRequest, drop: AbstractSet[bytes], add: Sequence[Line]
-) -> HTTPRequest:
+def _copy_in_public(request: HTTPRequest, put: Mapping[bytes, bytes]) -> HTTPRequest:
     """The same copy by what a request's constructor promises."""
-    kept = [line for line in request.headers.raw if line[0].lower() not in drop]
+    kept = [line for line in request.headers.raw if line[0].lower() not in put]
     return type(request)(
         request.method,
         request.url,
-        headers=[*kept, *add],
+        headers=[*kept, *put.items()],
         stream=request.stream,
         extensions=dict(request.extensions),
     )
@@ -211,6 +213,14 @@ def lines_of(request_or_response: Any) -> list[Line]:
         return [(name.lower(), value) for name, value in headers.raw]
 
 
+def values_of(request: HTTPRequest, names: AbstractSet[bytes]) -> list[bytes]:
+    """The values of the header lines that have one of these names, given in lower case."""
+    try:
+        return [value for _, lower, value in request.headers._list if lower in names]  # noqa: SLF001 - pinned, see the opening
+    except (AttributeError, ValueError):
+        return [value for name, value in request.headers.raw if name.lower() in names]
+
+
 def error_names(error: BaseException) -> frozenset[str]:
     """The class names in an exception's MRO: the same in both families."""
     return _names_of_type(type(error))
@@ -219,6 +229,24 @@ def error_names(error: BaseException) -> frozenset[str]:
 @lru_cache(maxsize=64)
 def _names_of_type(kind: type) -> frozenset[str]:
     return frozenset(base.__name__ for base in kind.__mro__)
+
+
+def proves_not_sent(transport: AsyncTransport, family: Family) -> bool:
+    """Whether the errors of ``transport`` prove what never left (D3).
+
+    The family's own transport is exact about it, also below layers of ours; any other, a subclass
+    of it included, has to declare ``proves_not_sent``.
+    """
+    below: AsyncTransport | None = transport
+    while below is not None and not family.is_wire(below):
+        declared = getattr(below, "proves_not_sent", None)
+        if declared is not None:
+            return declared is True
+        if not hasattr(below, "rewrapped"):
+            return False
+        # A layer of ours sends nothing of its own.
+        below = getattr(below, "wrapped", None)
+    return True
 
 
 def never_left(error: BaseException, *, proven: bool) -> bool:

@@ -15,6 +15,7 @@ from surefoot.errors import (
     CredentialError,
     DeadlineExceededError,
     MayHaveRunError,
+    RateLimitedError,
 )
 from surefoot.wire import (
     INTERNAL_ERROR,
@@ -45,6 +46,8 @@ class GiveUp:
     retry_after: float | None = None
     rule: str | None = None
     error_type: str | None = None
+    earlier: str | None = None
+    """The id of the earlier call that stands against this one (B3)."""
 
 
 def after_error(raised: Exception, record: Record) -> GiveUp:
@@ -52,6 +55,8 @@ def after_error(raised: Exception, record: Record) -> GiveUp:
     if record.may_have_run:
         late = isinstance(raised, (DeadlineExceededError, MayHaveRunError))
         return GiveUp(outcome="deadline" if late else "no-answer")
+    if isinstance(raised, RateLimitedError):
+        return GiveUp(outcome="rate-limited", retry_after=raised.retry_after)
     if isinstance(raised, AuthorizationRequiredError):
         return GiveUp(outcome="consent-needed")
     if isinstance(raised, CredentialError):
@@ -115,7 +120,7 @@ def facts(given_up: GiveUp, record: Record) -> dict[str, Any]:
     """``_meta["surefoot/outcome"]``: the same facts as the sentence, for programs."""
     may_have_run = record.may_have_run or given_up.outcome in MAY_HAVE_RUN
     nothing_left = all(sent.effect == "not_sent" for sent in record.sent)
-    return outcome_meta(
+    meta = outcome_meta(
         given_up.outcome,
         may_have_run=may_have_run,
         effect="not_sent" if nothing_left else "unknown",
@@ -127,3 +132,6 @@ def facts(given_up: GiveUp, record: Record) -> dict[str, Any]:
         rule=given_up.rule,
         call_id=record.call_id,
     )
+    if given_up.earlier is not None:
+        meta["earlier_call_id"] = given_up.earlier
+    return meta

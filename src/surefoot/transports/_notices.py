@@ -11,12 +11,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from inspect import isawaitable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import anyio
 
 from surefoot.evidence import origin
 from surefoot.policy import RetryNotice, Rule, Wait
+
+from ._watched import watched
 
 if TYPE_CHECKING:
     from ._clock import Clock
@@ -30,9 +32,8 @@ _logger = logging.getLogger("surefoot")
 Hook = Callable[[RetryNotice], object]
 
 
-def origin_of(request: HTTPRequest) -> str:
-    """Scheme, host and port of a request, for people to read (R41, D13)."""
-    url = request.url
+def origin_of(url: Any) -> str:
+    """Scheme, host and port of a URL, for people to read (R41, D13)."""
     return origin(url.scheme, url.host, url.port)
 
 
@@ -58,12 +59,12 @@ class Notifier:
             decision.attempt, decision.seconds,
         )  # fmt: skip
         hook = self._hook_for(decision)
+        if hook is None:
+            await clock.sleep(decision.seconds)
+            return
         began = clock.monotonic()
-        if hook is not None:
-            await self._tell(hook, decision, record, request)
-        left = decision.seconds - (clock.monotonic() - began)
-        if left > 0:
-            await clock.sleep(left)
+        await self._tell(hook, decision, record, request)
+        await clock.sleep(max(0.0, decision.seconds - (clock.monotonic() - began)))
 
     def _hook_for(self, decision: Wait) -> Hook | None:
         refusal = decision.cause in ("throttle", "session-busy")
@@ -76,7 +77,7 @@ class Notifier:
             max_attempts=decision.max_attempts,
             wait_seconds=decision.seconds,
             retry_after_seconds=decision.stated,
-            url=origin_of(request),
+            url=origin_of(request.url),
             endpoint=self._name,
         )
         try:
@@ -91,4 +92,4 @@ class Notifier:
 async def _bounded(told: Awaitable[object], seconds: float) -> None:
     """Let an async hook run as long as the wait that it announces, and no longer (D8)."""
     with anyio.move_on_after(seconds):
-        await told
+        await watched(told)

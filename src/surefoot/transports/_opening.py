@@ -1,11 +1,13 @@
-"""The law of this file: what a request asks for is read once, from its own bytes, beforehand.
+"""The law of this file: what a request asks for is read once, from its own bytes.
 
-The body decides and not a header: ``Mcp-Method`` exists in one era only and can be wrong. What
-cannot be read as one message is treated as a tool call that nobody declared (D1).
+The body is made whole before the first attempt, and read when somebody first asks what it says. The
+body decides and not a header: ``Mcp-Method`` exists in one era only and can be wrong. What cannot
+be read as one message is treated as a tool call that nobody declared (D1).
 """
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from surefoot.evidence import current_ledger
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from surefoot.policy import Replay
     from surefoot.wire import Outgoing
 
+    from ._calls import CallTable
     from ._clock import Clock
     from ._family import Family, HTTPRequest
 
@@ -36,9 +39,10 @@ class Opener:
         ledger: Where evidence goes outside of any run.
         clock: Time.
         max_body: Bytes of a request body that are kept for a repeat (D10).
+        calls: What the callers of one stream said of their messages beside the messages.
     """
 
-    __slots__ = ("_clock", "_ledger", "_max_body", "_name", "_origins", "_replay")
+    __slots__ = ("_calls", "_clock", "_ledger", "_max_body", "_name", "_replay")
 
     def __init__(
         self,
@@ -48,55 +52,77 @@ class Opener:
         ledger: Ledger | None,
         clock: Clock,
         max_body: int = MAX_REQUEST_BODY,
+        calls: CallTable | None = None,
     ) -> None:
         self._replay = replay
         self._name = name
         self._ledger = ledger
         self._clock = clock
         self._max_body = max_body
-        self._origins: tuple[Any, str] | None = None
+        self._calls = calls
 
     async def open(self, request: HTTPRequest, family: Family) -> Record:
-        """Buffer the body, read what it asks for, and begin the record of its series."""
-        started = self._clock.monotonic()
-        if isinstance(request.stream, family.ByteStream):
-            body: bytes | None = request.read()
-            if body is not None and len(body) > self._max_body:
-                body = None
-        else:
+        """Buffer the body, and begin the record of a request."""
+        record = self.open_whole(request, family)
+        if record is None:
+            started = self._clock.monotonic()
             body = await buffer_request(request, family, self._max_body)
-        outgoing: Outgoing | None = None
-        if request.method != "POST":
-            call = Call(method=None, resendable=body is not None)
-        else:
-            outgoing = read_request(body) if body else None
-            call = self._call(outgoing, resendable=body is not None)
-        return Record(
-            outgoing=outgoing,
-            call=call,
+            record = self._record(request, family, started, body, resendable=body is not None)
+        return record
+
+    def open_whole(self, request: HTTPRequest, family: Family) -> Record | None:
+        """The same where the body is whole already, as every client's is; ``None`` where not."""
+        if not isinstance(request.stream, family.ByteStream):
+            return None
+        body: bytes = request.read()
+        resendable = len(body) <= self._max_body
+        return self._record(request, family, self._clock.monotonic(), body, resendable=resendable)
+
+    def _record(
+        self,
+        request: HTTPRequest,
+        family: Family,
+        started: float,
+        body: bytes | None,
+        *,
+        resendable: bool,
+    ) -> Record:
+        record = Record(
+            opener=self,
+            body=body,
+            resendable=resendable,
             http_method=request.method,
-            endpoint=self._name or self._origin(request),
+            url=request.url,
             family=family.name,
             started=started,
             # The context of the request decides, not that in which its answer is closed (R22).
             ledger=current_ledger() or self._ledger,
         )
+        outgoing = None if self._calls is None else record.outgoing
+        if self._calls is not None and outgoing is not None and outgoing.kind == "request":
+            context = self._calls.take(outgoing.id)
+            if context is not None:
+                record.ledger = context.ledger or record.ledger
+                record.ends = context.ends
+                context.record = record
+        return record
 
-    def _origin(self, request: HTTPRequest) -> str:
-        """The origin, worked out once for as long as the requests go to the same one."""
-        url = request.url
-        key = (url.raw_scheme, url.raw_host, url.port)
-        known = self._origins
-        if known is None or known[0] != key:
-            known = self._origins = (key, origin_of(request))
-        return known[1]
+    def endpoint(self, url: Any) -> str:
+        """The label, or the origin of a URL."""
+        return self._name or origin_of(url)
 
-    def _call(self, outgoing: Outgoing | None, *, resendable: bool) -> Call:
+    def read(
+        self, http_method: str, body: bytes | None, *, resendable: bool
+    ) -> tuple[Outgoing | None, Call]:
+        """What a request asks for: the message, and what a series must know of it."""
+        if http_method != "POST":
+            return None, _known_call(resendable=resendable)
+        outgoing = read_request(body) if body else None
         if outgoing is None or outgoing.kind == "unreadable":
-            return Call(method=None, is_tool_call=True, resendable=resendable)
+            return outgoing, _known_call(is_tool_call=True, resendable=resendable)
         method = outgoing.method
         if method != "tools/call":
-            return Call(method=method, resendable=resendable)
+            return outgoing, _known_call(method=method, resendable=resendable)
         tool = outgoing.tool
         rule = None if tool is None else self._replay.tools.get(tool)
         carried = (
@@ -105,10 +131,26 @@ class Opener:
             and idempotency_value(rule.idempotency_key, outgoing.arguments, outgoing.meta)
             is not None
         )
-        return Call(
-            method=method,
-            tool=tool,
-            is_tool_call=True,
-            key_carried=carried,
-            resendable=resendable,
+        call = _known_call(
+            method=method, tool=tool, is_tool_call=True, key_carried=carried, resendable=resendable
         )
+        return outgoing, call
+
+
+@lru_cache(maxsize=256)
+def _known_call(
+    *,
+    method: str | None = None,
+    tool: str | None = None,
+    is_tool_call: bool = False,
+    key_carried: bool = False,
+    resendable: bool = True,
+) -> Call:
+    """A ``Call``; the same few are wanted again and again."""
+    return Call(
+        method=method,
+        tool=tool,
+        is_tool_call=is_tool_call,
+        key_carried=key_carried,
+        resendable=resendable,
+    )

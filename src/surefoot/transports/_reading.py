@@ -28,6 +28,7 @@ from ._content import whole_body
 from ._events import EventReader, EventRules
 from ._family import family_of, lines_of
 from ._note import NOTE, EventState, Note
+from ._recognise import redirect_target
 from ._recorder import mark_of
 from ._seal import SEAL
 
@@ -41,6 +42,9 @@ if TYPE_CHECKING:
 __all__ = ["ReadingTransport"]
 
 _EVENT_STREAM: Final = b"text/event-stream"
+_REPEATABLE: Final = frozenset({307, 308})
+"""Redirects that keep method and body, and may therefore be followed at all (B11)."""
+
 _CLOSE_SECONDS: Final = 1.0
 
 
@@ -139,7 +143,13 @@ class ReadingTransport:
             await _closed(response)
         if record is not None:
             _write_down(record, checked, scrub)
-        answer = family.response(checked.status, list(checked.headers), checked.body)
+        headers = list(checked.headers)
+        if status in _REPEATABLE and record is not None:
+            # For the series above, which alone may follow it; no further (B11).
+            status = _kept_redirect(request, response, headers, scrub) or checked.status
+        else:
+            status = checked.status
+        answer = family.response(status, headers, checked.body)
         answer.extensions[NOTE] = _note(checked, lines, scrub)
         return answer
 
@@ -208,6 +218,19 @@ async def _closed(response: HTTPResponse) -> None:
         await response.stream.aclose()
 
 
+def _kept_redirect(
+    request: HTTPRequest, response: HTTPResponse, headers: list[Line], scrub: Scrub | None
+) -> int | None:
+    """Keep a redirect within the origin, by its status and its place; ``None`` for any other."""
+    if redirect_target(request, response) is None:
+        return None
+    place = next(value for name, value in lines_of(response) if name == b"location")
+    if scrub is not None and scrub.holds(place):
+        return None
+    headers.append((b"location", place))
+    return response.status_code
+
+
 def _write_down(record: Record, checked: CheckedAnswer, scrub: Scrub | None) -> None:
     """Leave in the record what only the reader knows."""
     sent = record.sent[-1] if record.sent else None
@@ -215,6 +238,8 @@ def _write_down(record: Record, checked: CheckedAnswer, scrub: Scrub | None) -> 
         record.completed = True
         if sent is not None:
             sent.effect = "ran"
+    if checked.kind == "error" and checked.message is not None:
+        record.code = checked.message.value["error"]["code"]
     if sent is not None:
         sent.hits += checked.scrubbed
         sent.unsearched = 0 if scrub is None else scrub.too_short

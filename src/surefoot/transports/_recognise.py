@@ -47,8 +47,8 @@ class Recogniser:
 
     async def look(
         self, response: HTTPResponse, family: Family, clock: Clock
-    ) -> tuple[Verdict | None, int]:
-        """The first verdict and the index of its rule, or ``(None, 0)``."""
+    ) -> tuple[Verdict, int] | None:
+        """The first verdict and the index of its rule, or ``None``."""
         note = note_of(response)
         lines = lines_of(response) if note is None or note.seen is None else note.seen()
         headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in lines]
@@ -56,18 +56,29 @@ class Recogniser:
         now = clock.now()
         body: bytes | None = None
         for index, rule in enumerate(self._rules):
-            reads = min(rule.recognise.reads, _MOST_READ)
+            reads = _reads(rule)
             if reads and body is None:
                 body = await _read(response, family, headers)
             view = AnswerView(status=status, headers=headers, now=now, body=(body or b"")[:reads])
             try:
-                verdict = rule.recognise.recognise(view)
+                verdict: object = rule.recognise.recognise(view)
             except Exception as error:  # noqa: BLE001 - a rule of the app's is no reason to fail a call
                 _logger.warning("a refusal rule raised %s", type(error).__name__)
                 continue
-            if verdict is not None:
+            if isinstance(verdict, Verdict):
                 return verdict, index
-        return None, 0
+            if verdict is not None:
+                _logger.warning("a refusal rule returned no Verdict")
+        return None
+
+
+def _reads(rule: Rule) -> int:
+    """How many bytes of the body a rule looks at, as far as it can be believed."""
+    try:
+        return max(0, min(int(rule.recognise.reads), _MOST_READ))
+    except Exception as error:  # noqa: BLE001 - a rule cannot fail a call
+        _logger.warning("a refusal rule raised %s", type(error).__name__)
+        return 0
 
 
 async def _read(
@@ -90,6 +101,6 @@ def redirect_target(request: HTTPRequest, response: HTTPResponse) -> Any:
         target = request.url.join(places[0].decode("ascii"))
     except Exception:  # noqa: BLE001 - InvalidURL of either family, UnicodeDecodeError: all mean "no"
         return None
-    here = request.url
+    here: Any = request.url
     same = (target.scheme, target.host, target.port) == (here.scheme, here.host, here.port)
     return target if same and not target.userinfo and target.path else None

@@ -10,24 +10,33 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from hashlib import sha256
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
+
+import anyio
 
 from surefoot.evidence import Attempt, RequestAttempts
 
 if TYPE_CHECKING:
-    from surefoot.evidence import Ledger
+    from surefoot.evidence import (
+        AnswerForm,
+        Effect,
+        Ended,
+        Ledger,
+        Outcome,
+        Reason,
+        RefusalKind,
+        Why,
+    )
     from surefoot.policy import Call, Permission
     from surefoot.wire import Outgoing
 
     from ._family import HTTPRequest
+    from ._opening import Opener
 
 __all__ = ["MARK", "Record", "Sent", "mark_of"]
 
 MARK: Final = "surefoot.record"
 """The name under which a record hangs on ``request.extensions``."""
-
-Outcome = Literal["answered", "refused", "unanswered", "not_sent", "cut"]
-Effect = Literal["not_sent", "unknown", "ran"]
 
 
 def mark_of(request: HTTPRequest) -> Record | None:
@@ -36,133 +45,136 @@ def mark_of(request: HTTPRequest) -> Record | None:
 
 
 class Sent:
-    """One attempt while it is being made; becomes an ``Attempt`` when the record is filed."""
+    """One attempt while it is being made; becomes an ``Attempt`` when the record is filed.
 
-    __slots__ = (
-        "credential",
-        "effect",
-        "ended",
-        "error",
-        "hits",
-        "kind",
-        "malformed",
-        "outcome",
-        "permission",
-        "proven",
-        "reason",
-        "refreshable",
-        "retry_after",
-        "started",
-        "status",
-        "unsearched",
-        "wait",
-    )
+    What an attempt usually is stands on the class, so that an uneventful one costs two fields.
+    """
 
-    def __init__(self, reason: str, started: float) -> None:
+    reason: Reason
+    outcome: Outcome = "cut"
+    effect: Effect = "unknown"
+    status: int | None = None
+    kind: RefusalKind | None = None
+    error: str | None = None
+    retry_after: float | None = None
+    malformed: bool = False
+    wait: float | None = None
+    permission: Permission | None = None
+    credential: str | None = None
+    hits: int = 0
+    unsearched: int = 0
+    """Secrets that this attempt carried and that are too short to search for (B7)."""
+    proven: bool = False
+    """Errors from below prove what left."""
+    refreshable: bool = False
+    """A forced vend could hand out another credential than the one that this attempt carried."""
+
+    def __init__(self, reason: Reason, started: float) -> None:
         self.reason = reason
-        self.started = started
-        self.ended = started
-        self.outcome: Outcome = "cut"
-        self.effect: Effect = "unknown"
-        self.status: int | None = None
-        self.kind: str | None = None
-        self.error: str | None = None
-        self.retry_after: float | None = None
-        self.malformed = False
-        self.wait: float | None = None
-        self.permission: Permission | None = None
-        self.credential: str | None = None
-        self.hits = 0
-        self.unsearched = 0
-        """Secrets that this attempt carried and that are too short to search for (B7)."""
-        self.proven = False
-        self.refreshable = False
-        """A forced vend could hand out another credential than the one that this attempt carried.
-        """
+        self.started = self.ended = started
 
 
 class Record:
-    """Everything that is known of one request while it is under way."""
+    """Everything that is known of one request while it is under way.
 
-    __slots__ = (
-        "answer_form",
-        "answer_length",
-        "answer_sha256",
-        "call",
-        "call_id",
-        "completed",
-        "credential_failed",
-        "ended",
-        "endpoint",
-        "family",
-        "filed",
-        "force",
-        "hook_failures",
-        "http_method",
-        "ledger",
-        "outgoing",
-        "rebuilt",
-        "rejected",
-        "running",
-        "sent",
-        "started",
-        "status",
-        "unanswered",
-        "waited",
-        "why",
-    )
+    Args:
+        opener: Reads what the request asks for, and where it goes, when somebody wants to know.
+        body: The request's body, as far as it is known.
+        resendable: Whether that is all of it, and within the bound (D10).
+        http_method: The HTTP method.
+        url: Where it goes.
+        family: The HTTP library.
+        started: Monotonic seconds.
+        ledger: Where it will be filed: the run of the caller's context, else the Gateway's own.
+    """
+
+    running: bool = False
+    """A series is under way: another one on the same request passes straight through."""
+    force: bool = False
+    """The last credential was rejected: the next vend must not hand out the same."""
+    rejected: object | None = None
+    """The generation of the credential that was last vended; opaque (B9)."""
+    waited: float = 0.0
+    unanswered: bool = False
+    """Some attempt had no answer and is not proven unsent."""
+    completed: bool = False
+    """A result was handed on, so what happened to earlier attempts no longer matters."""
+    credential_failed: bool = False
+    ended: Ended | None = None
+    why: Why | None = None
+    status: int | None = None
+    answer_form: AnswerForm | None = None
+    answer_length: int | None = None
+    answer_sha256: str | None = None
+    rebuilt: bool = False
+    """What the client reads was written by us and not by the server."""
+    hook_failures: int = 0
+    call_id: str | None = None
+    filed: bool = False
+    ends: float | None = None
+    """Monotonic seconds at which the caller of this one call stops listening (B6)."""
+    code: int | None = None
+    """The code of a JSON-RPC error that answered it."""
+    fenced: bool = False
+    """The fence remembers it, and is to be told how it ended (B3)."""
+    abandoned: bool = False
+    """Its caller has cancelled it by a message; nothing more is sent for it (B2)."""
+    waiting: anyio.CancelScope | None = None
+    """The wait under way, which a cancellation by message ends."""
+    _asks: tuple[Outgoing | None, Call] | None = None
+    _endpoint: str | None = None
 
     def __init__(
         self,
         *,
-        outgoing: Outgoing | None,
-        call: Call,
+        opener: Opener,
+        body: bytes | None,
+        resendable: bool,
         http_method: str,
-        endpoint: str,
+        url: Any,
         family: str,
         started: float,
         ledger: Ledger | None,
     ) -> None:
-        self.outgoing = outgoing
-        """The JSON-RPC message, where the body is one."""
-        self.call = call
+        self._opener = opener
+        self._body = body
+        self._resendable = resendable
+        self._url = url
         self.http_method = http_method
-        self.endpoint = endpoint
         self.family = family
         self.started = started
         self.sent: list[Sent] = []
-        self.running = False
-        """A series is under way: another one on the same request passes straight through."""
-        self.force = False
-        """The last credential was rejected: the next vend must not hand out the same."""
-        self.rejected: object | None = None
-        """The generation of the credential that was last vended; opaque (B9)."""
-        self.waited = 0.0
-        self.unanswered = False
-        """Some attempt had no answer and is not proven unsent."""
-        self.completed = False
-        """A result was handed on, so what happened to earlier attempts no longer matters."""
-        self.credential_failed = False
-        self.ended: str | None = None
-        self.why: str | None = None
-        self.status: int | None = None
-        self.answer_form: Literal["json", "sse", "empty", "local"] | None = None
-        self.answer_length: int | None = None
-        self.answer_sha256: str | None = None
-        self.rebuilt = False
-        """What the client reads was written by us and not by the server."""
-        self.hook_failures = 0
-        self.call_id: str | None = None
-        self.filed = False
         self.ledger = ledger
-        """Where it will be filed: the run of the caller's context, else the Gateway's own."""
+
+    @property
+    def outgoing(self) -> Outgoing | None:
+        """The JSON-RPC message, where the body is one."""
+        return (self._asks or self._read())[0]
+
+    @property
+    def call(self) -> Call:
+        """What a series must know of the request."""
+        return (self._asks or self._read())[1]
+
+    @property
+    def endpoint(self) -> str:
+        """The declared label, else the origin (R52)."""
+        if self._endpoint is None:
+            self._endpoint = self._opener.endpoint(self._url)
+        return self._endpoint
+
+    def _read(self) -> tuple[Outgoing | None, Call]:
+        """Read the body, once, and let go of it."""
+        body, self._body = self._body, None
+        self._asks = self._opener.read(self.http_method, body, resendable=self._resendable)
+        return self._asks
 
     @property
     def may_have_run(self) -> bool:
         """No answer came to some attempt, nothing proves it unsent, and no result settled it."""
         return self.unanswered and not self.completed
 
-    def end(self, ended: str, why: str, status: int | None = None) -> None:
+    def end(self, ended: Ended, why: Why, status: int | None = None) -> None:
         """Write down how the request ended; the first word stands."""
         if self.ended is None:
             self.ended = ended

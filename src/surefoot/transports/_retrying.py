@@ -8,53 +8,42 @@ a cancellation, a deadline or a final decision (R12, R46, B2). What is delivered
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, Self
 
 import anyio
 
-from surefoot.errors import (
-    AuthorizationRequiredError,
-    CredentialError,
-    DeadlineExceededError,
-    MayHaveRunError,
-)
-from surefoot.policy import (
-    Answered,
-    Deliver,
-    Fail,
-    NotSent,
-    Replay,
-    Retry,
-    Rule,
-    Series,
-    ThrottleRule,
-    Unanswered,
-    Verdict,
-    Wait,
-)
+from surefoot.errors import RateLimitedError
+from surefoot.policy import Fact, Replay, Retry, Rule, Series, ThrottleRule, Verdict, Wait
 
-from ._body import MAX_REQUEST_BODY, let_go
+from ._body import MAX_REQUEST_BODY, closed, let_go
 from ._clock import Clock, SystemClock, chance
-from ._family import AsyncTransport, Family, copy_request, family_of, never_left
+from ._facts import answered, as_final, conclude, cut, failed
+from ._family import (
+    AsyncTransport,
+    Family,
+    copy_request,
+    family_of,
+    proves_not_sent,
+)
 from ._notices import Notifier
 from ._opening import Opener
 from ._recognise import Recogniser, redirect_target
 from ._recorder import MARK, Record, Sent, mark_of
+from ._seal import SEAL
 from ._streams import filed_when_closed
 
 if TYPE_CHECKING:
-    from surefoot.evidence import Ledger
+    from surefoot.evidence import Ledger, Reason
 
     from ._family import HTTPRequest, HTTPResponse
 
-__all__ = ["RetryingTransport", "proves_not_sent"]
-
-_logger = logging.getLogger("surefoot")
+__all__ = ["RetryingTransport"]
 
 _UNAUTHORIZED: Final = 401
-_MOVED: Final = frozenset({307, 308})
+_TELLING: Final = frozenset({307, 308, 401})
+"""Statuses that a series may answer by itself, besides what its rules recognise (B11, D4)."""
+
 _INERT: Final = Retry()
 
 
@@ -106,6 +95,9 @@ class RetryingTransport:
         self._limits = self._budget.limits
         self._name = name
         self._patience = caller_timeout
+        self._deadline = self._limits.max_elapsed
+        ends = [seconds for seconds in (self._deadline, caller_timeout) if seconds is not None]
+        self._end = min(ends, default=None)
         self._redirects = redirects
         self._ledger = ledger
         self._clock: Clock = clock or SystemClock()
@@ -161,34 +153,51 @@ class RetryingTransport:
         return RetryingTransport(self.wrapped, **settings)
 
     async def __aenter__(self) -> Self:
-        """Enter; the transport below was entered by whoever owns it."""
+        """Enter the transport below, where it can be entered."""
+        enter = getattr(self.wrapped, "__aenter__", None)
+        if enter is not None:
+            await enter()
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        """Close what is below."""
-        await self.aclose()
+        """Leave the transport below, where it can be left, and close what was made here."""
+        leave = getattr(self.wrapped, "__aexit__", None)
+        if leave is None:
+            await self.aclose()
+            return
+        try:
+            await leave(*exc)
+        finally:
+            await self._close_wire()
 
     async def aclose(self) -> None:
         """Close the transport below, or the one that was made at the first call."""
-        for transport in (self.wrapped, self._wire):
-            if transport is not None:
-                await transport.aclose()
+        if self.wrapped is not None:
+            await self.wrapped.aclose()
+        await self._close_wire()
+
+    async def _close_wire(self) -> None:
+        wire, self._wire = self._wire, None
+        if wire is not None:
+            await wire.aclose()
 
     async def handle_async_request(self, request: HTTPRequest) -> HTTPResponse:
         """Send the request, and again as far as rules, permission and limits allow.
 
         Raises:
             MayHaveRunError: a tool call was cut by the deadline while in flight (D26).
-            DeadlineExceededError: anything else was (R46).
+            DeadlineExceededError: anything else was, or was not sent in time (R46).
             Exception: what the last attempt raised, unchanged.
         """
         record = mark_of(request)
+        family = family_of(request)
         if record is not None:
             if record.running:
-                return await self._inner(family_of(request)).handle_async_request(request)
-            return await self._run(request, record, family_of(request))
-        family = family_of(request)
-        record = await self._opener.open(request, family)
+                return await self._inner(family).handle_async_request(request)
+            return await self._run(request, record, family)
+        record = self._opener.open_whole(request, family) or await self._opener.open(
+            request, family
+        )
         request.extensions[MARK] = record
         try:
             response = await self._run(request, record, family)
@@ -197,6 +206,10 @@ class RetryingTransport:
             raise
         finally:
             request.extensions.pop(MARK, None)
+        # What no layer above the wire has opened by now is for nobody.
+        response.extensions.pop(SEAL, None)
+        if record.ledger is None:
+            return response
         return filed_when_closed(response, family, record, self._clock)
 
     def _inner(self, family: Family) -> AsyncTransport:
@@ -210,134 +223,96 @@ class RetryingTransport:
         """The series of one request: attempt, decide, wait, until nothing is left to decide."""
         record.running = True
         series: Series | None = None
-        reason = "first"
+        reason: Reason = "first"
         target = request
+        began = record.started
         while True:
-            sent = Sent(reason, self._clock.monotonic())
+            if self._end is not None and began >= record.started + self._end:
+                raise cut(record, self._end)
+            sent = Sent(reason, began)
             record.sent.append(sent)
-            try:
-                response, verdict, index = await self._attempt(target, record, family)
-            except _Cut:
-                sent.ended = self._clock.monotonic()
-                raise self._cut(sent, record) from None
-            except Exception as error:  # noqa: BLE001 - whatever it is, it is this attempt's fact
-                sent.ended = self._clock.monotonic()
-                response, fact = None, self._failed(error, sent, record, family)
-            except BaseException:
-                sent.ended = self._clock.monotonic()
-                record.unanswered = record.unanswered or sent.effect == "unknown"
-                record.end("cut", "cancelled")
-                raise
-            else:
-                sent.ended = self._clock.monotonic()
-                status: int = response.status_code
-                sent.status = status
-                sent.outcome = "answered" if verdict is None else "refused"
-                moved = status in _MOVED and self._redirects
-                target_url = redirect_target(target, response) if moved else None
-                rejected = status == _UNAUTHORIZED and sent.refreshable
-                if verdict is None and target_url is None and not rejected:
-                    record.end("answered", "final-answer", status)
-                    return response
-                if verdict is not None:
-                    sent.kind = verdict.kind
-                    sent.retry_after = verdict.retry_after
-                    sent.malformed = verdict.malformed
-                fact = Answered(
-                    status=status,
-                    verdict=verdict,
-                    rule=index,
-                    rejected=rejected,
-                    redirect=target_url is not None,
-                )
-                if target_url is not None:
-                    target = copy_request(target, url=target_url)
+            response, fact = await self._attempt(target, sent, record, family)
+            if fact is None:
+                return response
             if series is None:
                 series = self._series(record)
             decision = series.after(fact, now=self._clock.monotonic())
             if not isinstance(decision, Wait):
-                return self._conclude(decision, fact, response, record)
+                return conclude(decision, fact, response, record)
+            if record.abandoned:
+                return conclude(as_final(fact), fact, response, record)
+            if decision.cause == "redirect":
+                target = copy_request(target, url=redirect_target(target, response))
             if response is not None:
                 await let_go(response)
+            # Thousands of calls may wait at once: nothing of this attempt is kept meanwhile.
+            del response, fact
             sent.permission = decision.permission
             sent.wait = decision.seconds
             record.force = decision.cause == "auth"
-            await self._notifier.wait(decision, record, request, self._clock)
+            with anyio.CancelScope() as record.waiting:
+                await self._notifier.wait(decision, record, request, self._clock)
+            record.waiting = None
+            if record.abandoned:
+                record.end("refused", "cancelled", sent.status)
+                raise RateLimitedError(
+                    attempts=len(record.sent), waited=record.waited, retry_after=sent.retry_after
+                )
             reason = decision.cause
+            began = self._clock.monotonic()
 
     async def _attempt(
+        self, target: HTTPRequest, sent: Sent, record: Record, family: Family
+    ) -> tuple[HTTPResponse, Fact | None]:
+        """Send once. The answer, and the fact that it is; no fact where nothing is to decide."""
+        exchange = self._at_leisure if self._deadline is None else self._in_time
+        try:
+            response, found = await exchange(target, record, family)
+        except _Cut:
+            raise cut(record, self._deadline, sent) from None
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is this attempt's fact
+            proven = proves_not_sent(self._inner(family), family)
+            return None, failed(error, sent, record, proven=proven)
+        except BaseException:
+            record.unanswered = record.unanswered or sent.effect == "unknown"
+            record.end("cut", "cancelled")
+            raise
+        else:
+            status: int = response.status_code
+            sent.status = status
+            sent.outcome = "answered"
+            if found is None and status not in _TELLING:
+                record.end("answered", "final-answer", status)
+                return response, None
+            moved = None
+            if found is None and self._redirects and status != _UNAUTHORIZED:
+                moved = redirect_target(target, response)
+            return response, answered(sent, found, moved=moved is not None)
+        finally:
+            sent.ended = self._clock.monotonic()
+
+    async def _at_leisure(
         self, request: HTTPRequest, record: Record, family: Family
-    ) -> tuple[HTTPResponse, Verdict | None, int]:
-        """Send once, and let the rules look at the answer; all of it before the deadline (D26)."""
-        inner = self._inner(family)
-        most = self._limits.max_elapsed
-        if most is None:
-            response = await inner.handle_async_request(request)
-            if self._recogniser.idle(response.status_code):
-                return response, None, 0
-            return response, *await self._recogniser.look(response, family, self._clock)
-        left = record.started + most - self._clock.monotonic()
-        response = None
-        with anyio.move_on_after(left) as scope:
-            response = await inner.handle_async_request(request)
-            if self._recogniser.idle(response.status_code):
-                return response, None, 0
-            return response, *await self._recogniser.look(response, family, self._clock)
-        if scope.cancelled_caught and response is not None:
-            await let_go(response)
+    ) -> tuple[HTTPResponse, tuple[Verdict, int] | None]:
+        """Send once, and let the rules look at the answer; whatever stops them lets go of it."""
+        del record
+        response = await self._inner(family).handle_async_request(request)
+        if self._recogniser.idle(response.status_code):
+            return response, None
+        try:
+            return response, await self._recogniser.look(response, family, self._clock)
+        except BaseException:
+            await closed(response)
+            raise
+
+    async def _in_time(
+        self, request: HTTPRequest, record: Record, family: Family
+    ) -> tuple[HTTPResponse, tuple[Verdict, int] | None]:
+        """The same, all of it before the deadline (D26)."""
+        left = record.started + (self._deadline or 0.0) - self._clock.monotonic()
+        with anyio.move_on_after(left):
+            return await self._at_leisure(request, record, family)
         raise _Cut
-
-    def _failed(
-        self, error: Exception, sent: Sent, record: Record, family: Family
-    ) -> NotSent | Unanswered:
-        """An attempt without an answer: proven not to have left, or of unknown effect."""
-        sent.error = type(error).__name__
-        if isinstance(error, (CredentialError, AuthorizationRequiredError)):
-            sent.outcome = sent.effect = "not_sent"
-            record.credential_failed = True
-            return NotSent(error=error, credential=True)
-        sent.proven = proves_not_sent(self._inner(family), family)
-        if sent.effect == "not_sent" or never_left(error, proven=sent.proven):
-            sent.outcome = sent.effect = "not_sent"
-            return NotSent(error=error)
-        sent.outcome = "unanswered"
-        record.unanswered = True
-        return Unanswered(error=error)
-
-    def _cut(self, sent: Sent, record: Record) -> MayHaveRunError | DeadlineExceededError:
-        """The deadline passed in flight: an end, and never a reason to repeat (R12, R46, D26)."""
-        most = self._limits.max_elapsed or 0.0
-        late = DeadlineExceededError(max_elapsed=most)
-        record.unanswered = record.unanswered or sent.effect == "unknown"
-        record.end("cut", "deadline")
-        if not (record.call.is_tool_call and record.may_have_run):
-            return late
-        error = MayHaveRunError(
-            cause="deadline",
-            attempts=len(record.sent),
-            tool=record.call.tool,
-            call_id=record.call_id,
-        )
-        error.__cause__ = late
-        return error
-
-    def _conclude(
-        self,
-        decision: Deliver | Fail,
-        fact: Answered | NotSent | Unanswered,
-        response: HTTPResponse | None,
-        record: Record,
-    ) -> HTTPResponse:
-        """Write down how the series ended, and hand on its answer or its failure."""
-        if isinstance(decision, Fail):
-            record.end("not_sent" if isinstance(fact, NotSent) else "unanswered", decision.why)
-            _logger.warning("%s: gave up without an answer: %s", record.endpoint, decision.why)
-            raise decision.error
-        refused = isinstance(fact, Answered) and fact.verdict is not None
-        record.end("refused" if refused else "answered", decision.why, record.sent[-1].status)
-        if refused:
-            _logger.warning("%s: gave up on a refusal: %s", record.endpoint, decision.why)
-        return response
 
     def _series(self, record: Record) -> Series:
         return Series(
@@ -348,18 +323,17 @@ class RetryingTransport:
             draw=self._draw,
             started=record.started,
             reconnect=self._reconnect,
-            patience=self._patience,
+            patience=_sooner(self._patience, record),
         )
+
+
+def _sooner(patience: float | None, record: Record) -> float | None:
+    """The Gateway's own patience with its callers, or that of this one, whichever ends first."""
+    if record.ends is None:
+        return patience
+    own = record.ends - record.started
+    return own if patience is None else min(own, patience)
 
 
 class _Cut(Exception):  # noqa: N818 - a signal between two functions of this file
     """The deadline fell into an attempt."""
-
-
-def proves_not_sent(transport: AsyncTransport, family: Family) -> bool:
-    """Whether the errors of ``transport`` prove what never left (D3).
-
-    The family's own transport is exact about it; any other has to declare ``proves_not_sent``.
-    """
-    declared = getattr(transport, "proves_not_sent", None)
-    return family.is_wire(transport) if declared is None else declared is True

@@ -7,6 +7,7 @@ the response. It is never handed downwards, and never kept in a context variable
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from surefoot.wire import Scrub
@@ -21,24 +22,30 @@ SEAL: Final = "surefoot.seal"
 
 
 class Seal:
-    """Secret values behind a closure: of the issued credential, and others of this attempt."""
+    """Secret values behind a closure: of the issued credential, and others of this attempt.
 
-    __slots__ = ("scrub", "secrets")
+    Args:
+        issued: What was vended, if anything.
+        others: Looks for the other secrets, when the seal is opened and not before.
+    """
 
-    def __init__(self, issued: Issued | None, others: tuple[bytes, ...]) -> None:
-        def secrets() -> tuple[bytes, ...]:
-            return (*(() if issued is None else issued.secrets()), *others)
+    __slots__ = ("_open",)
 
-        def scrub() -> Scrub | None:
-            # The scrub of a credential is laid out once, and kept by the credential itself.
-            if not others:
-                return None if issued is None else issued.scrub()
-            return Scrub(secrets())
+    def __init__(self, issued: Issued | None, others: Callable[[], tuple[bytes, ...]]) -> None:
+        self._open = lambda: (issued, others())
 
-        self.secrets = secrets
+    def secrets(self) -> tuple[bytes, ...]:
         """The values themselves."""
-        self.scrub = scrub
+        issued, others = self._open()
+        return others if issued is None else (*issued.secrets(), *others)
+
+    def scrub(self) -> Scrub | None:
         """What takes them out of an answer; ``None`` where there is nothing to take out."""
+        issued, others = self._open()
+        if not others:
+            # The scrub of a credential is laid out once, and kept by the credential itself.
+            return None if issued is None else issued.scrub()
+        return Scrub(others if issued is None else (*issued.secrets(), *others))
 
     def __repr__(self) -> str:
         """Show nothing."""

@@ -15,6 +15,7 @@ from surefoot.policy import Retry, Rule, ThrottleRule
 
 from ._answering import AnsweringTransport
 from ._content import ACCEPTED_ENCODINGS
+from ._fencing import Fencing
 from ._reading import ReadingTransport
 from ._retrying import RetryingTransport
 from ._vending import VendingTransport
@@ -23,8 +24,9 @@ if TYPE_CHECKING:
     from surefoot.credentials import CredentialProvider, Secret
     from surefoot.errors import AuthorizationRequiredError
     from surefoot.evidence import Ledger
-    from surefoot.policy import Replay
+    from surefoot.policy import Fence, Replay
 
+    from ._calls import CallTable
     from ._clock import Clock
     from ._endpoint import Endpoint
     from ._family import AsyncTransport
@@ -60,6 +62,8 @@ class StackPlan:
     draw: Callable[[], float]
     principal: str | None = None
     user_token: Secret | None = None
+    fence: Fence | None = None
+    calls: CallTable | None = None
 
 
 def build_stack(wire: AsyncTransport, plan: StackPlan) -> AnsweringTransport:
@@ -87,19 +91,19 @@ def build_stack(wire: AsyncTransport, plan: StackPlan) -> AnsweringTransport:
     below: AsyncTransport = ReadingTransport(
         vending, endpoint=plan.endpoint, policy=plan.answers, clock=plan.clock
     )
-    if plan.retry is not None or plan.replay.needs_series or plan.rules:
-        below = RetryingTransport(
-            below,
-            retry=plan.retry,
-            replay=plan.replay,
-            rules=_rules(plan),
-            name=plan.name,
-            caller_timeout=plan.caller_timeout,
-            redirects=True,
-            ledger=plan.ledger,
-            clock=plan.clock,
-            draw=plan.draw,
-        )
+    # With retry=None there is still a series, which recognises nothing: the one that is recorded.
+    below = RetryingTransport(
+        below,
+        retry=plan.retry,
+        replay=plan.replay,
+        rules=_rules(plan),
+        name=plan.name,
+        caller_timeout=plan.caller_timeout,
+        redirects=True,
+        ledger=plan.ledger,
+        clock=plan.clock,
+        draw=plan.draw,
+    )
     return AnsweringTransport(
         below,
         endpoint=plan.endpoint,
@@ -111,6 +115,10 @@ def build_stack(wire: AsyncTransport, plan: StackPlan) -> AnsweringTransport:
         ledger=plan.ledger,
         clock=plan.clock,
         owner=plan.owner,
+        fencing=None
+        if plan.fence is None
+        else Fencing(plan.fence, plan.replay, principal=plan.principal),
+        calls=plan.calls,
     )
 
 

@@ -12,7 +12,7 @@ the bytes (R112, R113). What was secret is sealed onto the answer for the scrub,
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
 from surefoot.credentials import (
     AuthorizationRequired,
@@ -21,12 +21,14 @@ from surefoot.credentials import (
     Issued,
     as_issued,
 )
-from surefoot.errors import AuthorizationRequiredError, CredentialError, SurefootError
+from surefoot.errors import AuthorizationRequiredError, CredentialError
 
-from ._errors import cleaned
-from ._family import Family, copy_request, family_of, lines_of
+from ._errors import bared, cleaned
+from ._family import copy_request, family_of, lines_of, values_of
 from ._recorder import Record, mark_of
 from ._seal import SEAL, Seal
+from ._streams import saying_nothing
+from ._watched import watched
 
 if TYPE_CHECKING:
     from surefoot.credentials import Secret
@@ -43,6 +45,7 @@ CREDENTIAL_HEADERS: Final = frozenset(
 )
 """Headers whose values are secret wherever they came from; never ``mcp-session-id``."""
 
+_UNAUTHORIZED: Final = 401
 _PUBLIC: Final = frozenset({b"content-length", b"date", b"host", b"mcp-session-id", b"x-amz-date"})
 """What a signer may add or change without making a secret of it."""
 
@@ -84,12 +87,11 @@ class VendingTransport:
         self._provider = credentials
         self._refreshable = getattr(credentials, "refreshable", True)
         self._signer = signer
-        self._static = [
-            (name.lower().encode("ascii"), value.encode("ascii"))
+        self._static = {
+            name.lower().encode("ascii"): value.encode("ascii")
             for name, value in (headers or {}).items()
-        ]
-        self._static_names = frozenset(name for name, _ in self._static)
-        self._asks = {
+        }
+        self._asks: dict[str, Any] = {
             "service": service,
             "scopes": tuple(scopes),
             "mode": mode,
@@ -111,69 +113,81 @@ class VendingTransport:
         """The same vending over another transport."""
         return VendingTransport(wrapped, **self._settings)
 
+    async def __aenter__(self) -> Self:
+        """Enter the transport below, where it can be entered."""
+        enter = getattr(self.wrapped, "__aenter__", None)
+        if enter is not None:
+            await enter()
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        """Leave the transport below, where it can be left, or close it."""
+        leave = getattr(self.wrapped, "__aexit__", None)
+        await (self.aclose() if leave is None else leave(*exc))
+
     async def aclose(self) -> None:
         """Close the transport below."""
         await self.wrapped.aclose()
 
     async def handle_async_request(self, request: HTTPRequest) -> HTTPResponse:
         """Vend, apply to a copy, sign, send once, drop."""
-        family = family_of(request)
-        record = mark_of(request)
-        response, error = await self._send(request, family, record)
+        response, error = await self._send(request, mark_of(request))
         if error is not None:
             raise error
         return response
 
     async def _send(
-        self, request: HTTPRequest, family: Family, record: Record | None
+        self, request: HTTPRequest, record: Record | None
     ) -> tuple[HTTPResponse, Exception | None]:
         """All that happens while a secret is at hand; it returns an error and raises none."""
         sent = record.sent[-1] if record is not None and record.sent else None
         if sent is not None:
             sent.effect = "not_sent"
-        issued, error = await self._vend(record)
-        if error is not None:
-            return None, error
-        copy = self._apply(request, issued)
+        issued = copy = None
         try:
+            if self._provider is not None:
+                issued, error = await self._vend(self._provider, record)
+                if error is not None:
+                    return None, error
+            put = self._static if issued is None else {**self._static, **dict(issued.lines())}
+            copy = copy_request(request, put=put)
             if self._signer is not None:
                 copy, error = await self._sign(copy)
                 if error is not None:
                     return None, error
             if sent is not None:
                 sent.effect = "unknown"
-                sent.credential = None if issued is None else issued.kind
-                sent.refreshable = issued is not None and self._refreshable
+                if issued is not None:
+                    sent.credential = issued.kind
+                    sent.refreshable = self._refreshable
+            seal = self._seal(request, copy, issued)
             try:
                 response = await self.wrapped.handle_async_request(copy)
             except Exception as raised:  # noqa: BLE001 - its text or its frames may quote the headers
-                return None, cleaned(raised, family, self._seal(request, copy, issued))
-            response.extensions[SEAL] = self._seal(request, copy, issued)
+                return None, cleaned(raised, family_of(request), seal)
+            if issued is not None and response.status_code != _UNAUTHORIZED:
+                issued.generation.accepted = True
+            response.extensions[SEAL] = seal
+            return saying_nothing(response, family_of(request), seal), None
         except BaseException as cut:
             # A cancellation passes, but not with the frames below it: their locals hold the copy.
-            cut.__traceback__ = None
+            bared(cut)
             raise
-        else:
-            return response, None
         finally:
-            del copy, issued
+            del issued, copy
 
-    async def _vend(self, record: Record | None) -> tuple[Issued | None, Exception | None]:
+    async def _vend(
+        self, provider: CredentialProvider, record: Record | None
+    ) -> tuple[Issued | None, Exception | None]:
         """Ask the provider; whatever it raises is told apart, and never quoted."""
-        if self._provider is None:
-            return None, None
         asks = self._plain
         if record is not None and record.force:
             asks = CredentialRequest(**self._asks, force=True, rejected=record.rejected)
             record.force = False
         try:
-            answer = await self._provider.vend(asks)
-            issued = as_issued(answer, service=self._service)
-        except SurefootError as error:
-            return None, _bare(error)
+            issued = as_issued(await watched(provider.vend(asks)), service=self._service)
         except Exception as error:  # noqa: BLE001 - a provider's text quotes secrets
-            reason = f"the provider raised {type(error).__name__}"
-            return None, CredentialError(reason, service=self._service)
+            return None, self._failure("the provider", error)
         if isinstance(issued, AuthorizationRequired):
             return None, AuthorizationRequiredError(
                 service=issued.service,
@@ -184,49 +198,43 @@ class VendingTransport:
             record.rejected = issued.generation
         return issued, None
 
-    def _apply(self, request: HTTPRequest, issued: Issued | None) -> HTTPRequest:
-        """A copy of the request: its own lines, the static ones, then what was vended (R112)."""
-        if issued is None:
-            return copy_request(request, drop=self._static_names, add=self._static)
-        vended = issued.lines()
-        names = {name for name, _ in vended}
-        static = self._static
-        if not names.isdisjoint(self._static_names):
-            static = [line for line in static if line[0] not in names]
-        return copy_request(request, drop=self._static_names | names, add=[*static, *vended])
-
     async def _sign(self, copy: HTTPRequest) -> tuple[HTTPRequest, Exception | None]:
         signer: Any = self._signer
         try:
-            signed = await signer(copy)
-        except SurefootError as error:
-            return copy, _bare(error)
+            signed = await watched(signer(copy))
         except Exception as error:  # noqa: BLE001 - a signer's text may quote what it signs
-            reason = f"the signer raised {type(error).__name__}"
-            return copy, CredentialError(reason, service=self._service)
+            return copy, self._failure("the signer", error)
         if type(signed) is not type(copy):
             reason = "the signer must return the request that it was given, or one of its kind"
             return copy, CredentialError(reason, service=self._service)
         return signed, None
 
+    def _failure(self, whose: str, error: Exception) -> Exception:
+        """What went wrong before anything was sent, in words of our own."""
+        if isinstance(error, (AuthorizationRequiredError, CredentialError)):
+            bared(error)
+            return error
+        return CredentialError(f"{whose} raised {type(error).__name__}", service=self._service)
+
     def _seal(self, request: HTTPRequest, copy: HTTPRequest, issued: Issued | None) -> Seal:
         """What was secret in this attempt: vended, added by the signer, or already there."""
-        there = [value for name, value in lines_of(request) if name in CREDENTIAL_HEADERS]
+        return Seal(issued, lambda: self._others(request, copy, issued))
+
+    def _others(
+        self, request: HTTPRequest, copy: HTTPRequest, issued: Issued | None
+    ) -> tuple[bytes, ...]:
+        """All that was secret besides what was vended."""
+        there = values_of(request, CREDENTIAL_HEADERS)
+        there += [value for name, value in self._static.items() if name in CREDENTIAL_HEADERS]
         if self._signer is not None:
             before = {
                 *lines_of(request),
-                *self._static,
+                *self._static.items(),
                 *(() if issued is None else issued.lines()),
             }
-            there.extend(
+            there += [
                 value
                 for name, value in lines_of(copy)
                 if (name, value) not in before and name not in _PUBLIC
-            )
-        return Seal(issued, tuple(there))
-
-
-def _bare(error: SurefootError) -> SurefootError:
-    """One of our own errors, without the frames and the causes in which a secret may lie."""
-    error.__cause__ = error.__context__ = None
-    return error.with_traceback(None)
+            ]
+        return tuple(there)
