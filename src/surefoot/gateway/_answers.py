@@ -63,7 +63,8 @@ class ToolAnswer:
 def error_in(error: BaseException) -> Facts | None:
     """The facts in an SDK error, also inside a group; ``None`` where it is the server's own."""
     if isinstance(error, BaseExceptionGroup):
-        for inner in error.exceptions:
+        group: BaseExceptionGroup[BaseException] = error
+        for inner in group.exceptions:
             found = error_in(inner)
             if found is not None:
                 return found

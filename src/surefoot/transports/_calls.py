@@ -35,7 +35,7 @@ class CallContext:
         """The record of the request, once it is opened."""
 
     def abandon(self) -> None:
-        """Nothing more is sent for a caller who no longer listens; to be told on its own loop (B2)."""
+        """Send nothing more for a caller who no longer listens; to be called on its loop (B2)."""
         if self.record is not None:
             self.record.abandoned = True
             if self.record.waiting is not None:
