@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from surefoot.errors import (
     AnswerTooLargeError,
@@ -63,8 +63,7 @@ class ToolAnswer:
 def error_in(error: BaseException) -> Facts | None:
     """The facts in an SDK error, also inside a group; ``None`` where it is the server's own."""
     if isinstance(error, BaseExceptionGroup):
-        group: BaseExceptionGroup[BaseException] = error
-        for inner in group.exceptions:
+        for inner in cast("BaseExceptionGroup[BaseException]", error).exceptions:
             found = error_in(inner)
             if found is not None:
                 return found
