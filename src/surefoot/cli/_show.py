@@ -50,11 +50,9 @@ def run(argv: Sequence[str]) -> int:
     try:
         if asked.html is not None:
             return _page(asked.file, Path(asked.html))
-        view: _View = (
-            JsonView(sys.stdout, at_once=asked.follow)
-            if asked.json
-            else TextView(sys.stdout, at_once=asked.follow)
-        )
+        at_once = asked.follow or asked.file == "-"
+        kind = JsonView if asked.json else TextView
+        view: _View = kind(sys.stdout, at_once=at_once)
         if asked.follow:
             return _follow(Path(asked.file), view)
         with _opened(asked.file) as file:
