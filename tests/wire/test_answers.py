@@ -183,6 +183,15 @@ def test_a_failure_without_a_reply_is_made_anew_from_its_status(
     assert "data" not in found["error"]
 
 
+@pytest.mark.parametrize("status", [400, 404, 405, 429, 503])
+def test_a_failure_where_nothing_was_asked_has_no_words(status: int) -> None:
+    """R91, D21. Nobody reads a reply to a notification, a GET or a DELETE."""
+    body = {**failed(-32600, CANARY), "id": None}
+    checked = answered(status, body, JSON, (b"retry-after", b"3"), request_id=None)
+    assert (checked.kind, checked.status, checked.body) == ("failure", status, b"")
+    assert checked.headers == ((b"retry-after", b"3"), (b"content-length", b"0"))
+
+
 @pytest.mark.parametrize(("in_session", "code"), [(True, -32600), (False, -32601)])
 def test_a_404_keeps_the_meaning_that_the_sdk_gives_it(in_session: bool, code: int) -> None:
     """D35, B4. The session is gone; without one, the method is not known."""

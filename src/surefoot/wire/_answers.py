@@ -120,7 +120,7 @@ def safe_answer(
     failed = not 200 <= status < 300
     if not failed and (request_id is None or status in _NO_CONTENT):
         return CheckedAnswer("empty", status, (*head.headers, _length(b"")), b"")
-    if head.media == "json" and answer.body:
+    if head.media == "json" and answer.body and request_id is not None:
         asked = Asked(request_id, policy, scrub, limits, in_session)
         read = read_body(answer.body, asked, status)
         if isinstance(read, Refusal):
@@ -224,11 +224,13 @@ def _failure(
         code = _INVALID_REQUEST if lost else _METHOD_NOT_FOUND
     seconds = failure.retry_after
     data = None if seconds is None else {"retryAfter": seconds}
-    body = error(request_id, code, text, data)
+    # Where nothing was asked nobody reads a reply, and the status says all that may be said.
+    body = b"" if request_id is None else error(request_id, code, text, data)
+    typed = () if request_id is None else (_JSON,)
     return CheckedAnswer(
         "failure",
         failure.status,
-        (*headers, _JSON, _length(body)),
+        (*headers, *typed, _length(body)),
         body,
         outcome=failure.outcome,
         error_type=failure.error_type,
