@@ -20,6 +20,7 @@ from surefoot.errors import (
     DeadlineExceededError,
     InvalidCredentialError,
     MayHaveRunError,
+    NotSentError,
     RateLimitedError,
     SessionLostError,
     SurefootError,
@@ -55,6 +56,16 @@ SAMPLES: list[tuple[SurefootError, str, dict[str, Any]]] = [
         MayHaveRunError(cause="deadline", attempts=1),
         "the request may have run: deadline, sent once, not sent again",
         {"cause": "deadline", "attempts": 1, "tool": None, "call_id": None},
+    ),
+    (
+        NotSentError(cause="not-sent", tool="refund"),
+        "tool 'refund' did not run: not-sent",
+        {"cause": "not-sent", "tool": "refund"},
+    ),
+    (
+        NotSentError(cause="rejected"),
+        "the request did not run: rejected",
+        {"cause": "rejected", "tool": None},
     ),
     (
         UnreadableAnswerError(rule="duplicate-key"),

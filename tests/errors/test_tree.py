@@ -14,6 +14,7 @@ from surefoot.errors import (
     DeadlineExceededError,
     InvalidCredentialError,
     MayHaveRunError,
+    NotSentError,
     RateLimitedError,
     SessionLostError,
     SurefootError,
@@ -40,7 +41,7 @@ def test_the_picture_can_be_read() -> None:
     """R27. The positive control: a picture that yields nothing would agree with any tree."""
     assert drawn()["SurefootError"] == "Exception"
     assert drawn()["AnswerTooLargeError"] == "UnreadableAnswerError"
-    assert len(drawn()) == 12
+    assert len(drawn()) == 13
 
 
 def test_the_tree_is_as_drawn() -> None:
@@ -90,6 +91,8 @@ def test_what_reads_as_a_builtin_is_one(
         (AuthorizationRequiredError, CredentialError),
         (CredentialError, ValueError),
         (SessionLostError, MayHaveRunError),
+        (NotSentError, MayHaveRunError),
+        (MayHaveRunError, NotSentError),
         (ToolError, UnreadableAnswerError),
     ],
 )
