@@ -269,7 +269,8 @@ class RetryingTransport:
         try:
             response, found = await exchange(target, record, family)
         except _Cut:
-            raise cut(record, self._deadline, sent) from None
+            late = cut(record, self._deadline, sent)
+            raise late from late.__cause__
         except Exception as error:  # noqa: BLE001 - whatever it is, it is this attempt's fact
             proven = proves_not_sent(self._inner(family), family)
             return None, failed(error, sent, record, proven=proven)
