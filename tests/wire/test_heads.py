@@ -158,6 +158,17 @@ CHALLENGES: list[tuple[str, list[bytes], bytes | None]] = [
         [b'Bearer realm="CANARY", error="invalid_token", error_description="CANARY"'],
         b'Bearer error="invalid_token"',
     ),
+    (
+        "a scope that looks like a URL is a name",
+        [b'Bearer scope="https://apis.example.org/auth/mail.read"'],
+        b'Bearer scope="https://apis.example.org/auth/mail.read"',
+    ),
+    (
+        "a URL on the origin that no flow reads is left out",
+        [b'Bearer realm="https://gateway.example.com/", scope="a"'],
+        b'Bearer scope="a"',
+    ),
+    ("a scope that is none is left out", [b'Bearer scope="a\\"b", error="x"'], b'Bearer error="x"'),
     ("after another scheme", [b'Basic realm="x", Bearer scope="a"'], b'Bearer scope="a"'),
     ("before another scheme", [b'Bearer scope="a", DPoP algs="ES256"'], b'Bearer scope="a"'),
     ("in a second line", [b'Basic realm="x"', b'Bearer scope="a"'], b'Bearer scope="a"'),

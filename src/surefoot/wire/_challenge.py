@@ -61,7 +61,8 @@ def safe_challenge(values: Sequence[bytes], origin: tuple[str, str, int] | None)
         return None
     kept: list[str] = []
     for name, value in found.items():
-        if "://" in value or name == "resource_metadata":
+        # A scope is a name, though it may look like a URL; a client never follows it.
+        if name == "resource_metadata" or ("://" in value and name != "scope"):
             if origin is None or not _URL.fullmatch(value) or origin_of(value) != origin:
                 return None
             if name != "resource_metadata":
