@@ -260,6 +260,21 @@ def test_the_failure_shows_nothing_of_the_secret(capsys: pytest.CaptureFixture[s
     assert CANARY not in "".join(capsys.readouterr())
 
 
+def test_loggers_of_others_can_be_left_out_by_name() -> None:
+    """R116. What a stranger's logger prints is the stranger's; those beside it are still heard."""
+    with SecretAudit(CANARY, skip=NOTHING_ALIVE, without_loggers=["httpcore"]) as audit:
+        logging.getLogger("httpcore.http11").debug(CANARY)
+        logging.getLogger("httpcore").debug(CANARY)
+    assert audit.leaks == ()
+    with (
+        pytest.raises(SecretLeakError),
+        SecretAudit(CANARY, skip=NOTHING_ALIVE, without_loggers=["httpcore"]),
+    ):
+        logging.getLogger("httpcore2").debug(CANARY)
+    with pytest.raises(TypeError, match="without_loggers: must hold names"):
+        SecretAudit(CANARY, without_loggers="httpcore")
+
+
 def test_frames_of_the_file_that_planted_it_may_hold_it() -> None:
     """R108. A test knows its own secret; a provider's file can be named as well."""
     token = CANARY

@@ -59,6 +59,8 @@ class SecretAudit:
         skip: Channels that are not searched.
         trusted: Files whose frames may hold the secret, besides the one that builds the audit: a
             provider keeps what it vends.
+        without_loggers: Loggers, with those below them, that are not searched. httpcore and
+            httpcore2 print at DEBUG every header that a server sends, also one that echoes.
 
     Raises:
         TypeError: an option has the wrong type.
@@ -72,9 +74,14 @@ class SecretAudit:
         files: Iterable[str | os.PathLike[str]] = (),
         skip: Collection[AuditChannel] = (),
         trusted: Iterable[str | os.PathLike[str]] = (),
+        without_loggers: Collection[str] = (),
     ) -> None:
         forms = SecretForms(secret)
         del secret
+        if isinstance(without_loggers, str):
+            message = "without_loggers: must hold names, not be one"
+            raise TypeError(message)
+        self._without_loggers = frozenset(without_loggers)
         self._search = Search(forms, files=files, skip=skip, trusted=_trusted(trusted))
         self._stack = ExitStack()
 
@@ -98,7 +105,7 @@ class SecretAudit:
         if search.covers("hooks"):
             self._stack.enter_context(hear_hooks(search.ear("hooks")))
         if search.covers("logs"):
-            self._stack.enter_context(hear_logs(search.ear("logs")))
+            self._stack.enter_context(hear_logs(search.ear("logs"), self._without_loggers))
         if search.covers("spans"):
             self._stack.enter_context(hear_spans(search.ear("spans")))
         return self

@@ -27,13 +27,13 @@ _RECORD_NOISE: Final = frozenset({"msg", "args", "exc_info", "exc_text", "messag
 
 
 @contextmanager
-def hear_logs(hears: Hears) -> Generator[None]:
-    """Hear every record of every logger, at DEBUG and below."""
+def hear_logs(hears: Hears, without: frozenset[str] = frozenset()) -> Generator[None]:
+    """Hear every record of every logger, at DEBUG and below, but of those left out by name."""
     enabled, handle = logging.Logger.isEnabledFor, logging.Logger.handle
     busy = threading.local()
 
     def hear(self: logging.Logger, record: logging.LogRecord) -> None:
-        if not getattr(busy, "now", False):
+        if not getattr(busy, "now", False) and not _below(self.name, without):
             busy.now = True  # printing an argument may log
             try:
                 _hear_record(hears, record)
@@ -52,6 +52,11 @@ def hear_logs(hears: Hears) -> Generator[None]:
     finally:
         logging.Logger.handle = handle
         logging.Logger.isEnabledFor = enabled
+
+
+def _below(name: str, roots: frozenset[str]) -> bool:
+    """The logger is one of these, or below one."""
+    return any(name == root or name.startswith(f"{root}.") for root in roots)
 
 
 def _hear_record(hears: Hears, record: logging.LogRecord) -> None:
