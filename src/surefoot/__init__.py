@@ -13,6 +13,7 @@ from surefoot.credentials import ApiKey, Basic, Bearer, Headers, StaticCredentia
 from surefoot.errors import MayHaveRunError, RateLimitedError, SurefootError
 from surefoot.gateway import Gateway
 from surefoot.policy import Replay, Retry, ToolRule
+from surefoot.sinks import record
 
 __all__ = [
     "ApiKey",
@@ -27,4 +28,5 @@ __all__ = [
     "StaticCredentials",
     "SurefootError",
     "ToolRule",
+    "record",
 ]
