@@ -59,8 +59,8 @@ FAULTS: Final = [
         step=Status(404, "nothing here"),
         reads={
             "modern": Reads(words="not-found", status=404),
-            # With a session, 404 means that it is lost: the SDK's own code for it, and our words.
-            "handshake": Reads(code=-32600, text="no longer knows this session"),
+            # With a session, 404 means that it is lost: frameworks know that by the SDK's own words.
+            "handshake": Reads(code=-32600, text="Session terminated"),
             "mcp1": Reads(code=32600, text="Session terminated"),
         },
     ),

@@ -19,13 +19,14 @@ from surefoot.policy import Replay
 from ._active import ActiveCalls
 from ._body import MAX_REQUEST_BODY, let_go
 from ._clock import Clock, SystemClock
-from ._closing import ClosingStream, Resumptions, closing_event
+from ._closing import ClosingStream
 from ._family import family_of
 from ._giveup import GiveUp, after_error, after_status, written, written_error
 from ._note import NOTE, Note, note_of
 from ._opening import Opener
 from ._passing import Passing, passing
 from ._recorder import MARK, Record, mark_of
+from ._resuming import Resumptions, closing_event
 from ._standing import StandingStreams
 from ._streams import filed_when_closed
 
@@ -46,6 +47,7 @@ _logger = logging.getLogger("surefoot")
 _JSON: Final = (b"content-type", b"application/json")
 _EVENTS: Final = (b"content-type", b"text/event-stream")
 _KEPT: Final = frozenset({b"mcp-session-id", b"retry-after", b"www-authenticate"})
+_AUTH: Final = frozenset({401, 403})
 
 
 class AnsweringTransport:
@@ -156,7 +158,7 @@ class AnsweringTransport:
         key = self._active.enter(request, record)
         try:
             if request.method == "GET":
-                await self._standing.pace(request)
+                await self._standing.pace(request, self._resumptions.waiting(request))
             response = await self.wrapped.handle_async_request(request)
         except Exception as error:  # noqa: BLE001 - whatever it is, the session must not die of it
             caught = error
@@ -183,8 +185,8 @@ class AnsweringTransport:
             return self._words(written(after_error(error, record), record), record, family)
         if kind in ("notification", "response"):
             return self._local(202, [], b"", record, family)
-        if (cut := self._resumptions.take(request)) is not None:
-            return self._resumption_failed(cut.record, record, family)
+        if (closed := self._not_resumed(None, request, record, family)) is not None:
+            return closed
         self._file(record)
         raise error
 
@@ -200,13 +202,22 @@ class AnsweringTransport:
             if note is not None and note.kind == "result" and response.status_code < 300:
                 return self._whole(response, record, family)
             return await self._answer_request(response, request, record, family)
-        if response.status_code >= 300:
-            if kind in ("notification", "response"):
-                await let_go(response)
-                return self._local(202, [], b"", record, family)
-            if (cut := self._resumptions.take(request)) is not None:
-                await let_go(response)
-                return self._resumption_failed(cut.record, record, family)
+        status: int = response.status_code
+        if kind in ("notification", "response"):
+            if status < 300:
+                return self._whole(response, record, family)
+            await let_go(response)
+            if status in _AUTH and family.major > 1:
+                # A flow above may renew the credential here as well; 2.x lives through the rest.
+                return self._local(status, _kept(response), b"", record, family)
+            return self._local(202, [], b"", record, family)
+        if (closed := self._not_resumed(status, request, record, family)) is not None:
+            await let_go(response)
+            return closed
+        if 300 <= status < 400:
+            # What the series did not follow, nobody follows (B11).
+            await let_go(response)
+            return self._local(status, [], b"", record, family)
         return self._whole(response, record, family)
 
     async def _answer_request(
@@ -239,7 +250,7 @@ class AnsweringTransport:
         )
         if how is Passing.AS_IT_IS:
             return self._whole(response, record, family)
-        kept = [line for line in response.headers.raw if line[0].lower() in _KEPT]
+        kept = _kept(response)
         if how is Passing.STATUS_ALONE:
             await let_go(response)
             body = written_error(given_up, record, code=note.code)
@@ -255,18 +266,30 @@ class AnsweringTransport:
         self, response: HTTPResponse, request: HTTPRequest, record: Record, family: Family
     ) -> HTTPResponse:
         """A stream that goes by, and ends in words if it has to."""
-        stream = ClosingStream(response, request, record, self._resumptions, self._file)
+        stream = ClosingStream(response, request, family, record, self._resumptions, self._file)
         response.extensions.pop(NOTE, None)
         response.stream = family.stream(stream.parts(), stream.close)
         return response
 
-    def _resumption_failed(self, cut: Record, record: Record, family: Family) -> HTTPResponse:
-        """A GET that could not resume a cut call: the call's own closing event, at 200."""
+    def _not_resumed(
+        self, status: int | None, request: HTTPRequest, record: Record, family: Family
+    ) -> HTTPResponse | None:
+        """A GET that brought no stream, where a call waits for one: its closing event, at 200."""
+        cut = self._resumptions.take(request, record, family)
+        if cut is None:
+            return None
+        if (status is None or status < 300 or status >= 500) and cut.may_fail():
+            self._resumptions.put_back(request, cut)
+            return None
         body = closing_event("cut-stream", cut)
-        self._file(cut)
+        if cut.record is not record:
+            self._file(cut.record)
         return self._local(200, [_EVENTS], body, record, family)
 
     def _words(self, body: bytes, record: Record, family: Family) -> HTTPResponse:
+        if how is Passing.STATUS_BARE:
+            await let_go(response)
+            return self._local(status, kept, b"", record, family)
         """An answer of our own, at 200."""
         return self._local(200, [_JSON], body, record, family)
 
@@ -313,3 +336,8 @@ class AnsweringTransport:
                 await told
         except Exception as raised:  # noqa: BLE001 - a hook's failure is its own
             _logger.warning("on_authorization raised %s", type(raised).__name__)
+
+
+def _kept(response: HTTPResponse) -> list[Line]:
+    """What of the checked headers keeps its meaning beside words of ours."""
+    return [line for line in response.headers.raw if line[0].lower() in _KEPT]

@@ -3,100 +3,31 @@
 A cut stream leaves a 1.x client waiting for ever and tells a 2.x client nothing. So the last event
 is one of ours, in words, with one exception: where the era has sessions and an event id was seen,
 the client can resume, and it is left to do so; only a resumption that fails gets the closing event
-(DESIGN section 7). Everything that is kept for a resumption is bounded.
+(DESIGN section 7).
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
 import anyio
 
-from surefoot.wire import Outcome
-
-from ._giveup import GiveUp, written
 from ._note import EventState, state_of
+from ._resuming import Pending, closing_event
 
 if TYPE_CHECKING:
-    from ._family import HTTPRequest, HTTPResponse
-    from ._recorder import Record
+    from surefoot.wire import Outcome
 
-__all__ = ["ClosingStream", "Pending", "Resumptions", "closing_event"]
+    from ._family import Family, HTTPRequest, HTTPResponse
+    from ._recorder import Record
+    from ._resuming import File, Resumptions
+
+__all__ = ["ClosingStream"]
 
 _DRAIN_SECONDS: Final = 0.02
 """How long an answered stream is read on, so that its connection is kept (DESIGN section 7)."""
-
-_MOST_PENDING: Final = 256
-_MOST_RESUMPTIONS: Final = 10
-"""Resumptions of one call; a server that closes each at once must not be asked for ever."""
-
-File = Callable[..., None]
-
-
-class Pending:
-    """A call whose stream was cut where the client can resume it."""
-
-    __slots__ = ("record", "tries")
-
-    def __init__(self, record: Record) -> None:
-        self.record = record
-        self.tries = 0
-
-    def give_up(self, file: File) -> None:
-        """File a call whose resumption will never come: it stays without an answer."""
-        self.record.unanswered = True
-        self.record.ended = None
-        self.record.end("cut", "stream-cut", 200)
-        file(self.record)
-
-
-class Resumptions:
-    """Which calls wait for a resumption, by session and last event id; bounded."""
-
-    __slots__ = ("_pending",)
-
-    def __init__(self) -> None:
-        self._pending: OrderedDict[tuple[str, str], Pending] = OrderedDict()
-
-    def wait_for(self, session: str, event_id: str, pending: Pending) -> Pending | None:
-        """Remember a cut call; returns the one that had to go for it, if any."""
-        self._pending[session, event_id] = pending
-        self._pending.move_to_end((session, event_id))
-        if len(self._pending) > _MOST_PENDING:
-            return self._pending.popitem(last=False)[1]
-        return None
-
-    def take(self, request: HTTPRequest) -> Pending | None:
-        """The call that this GET resumes, or ``None``."""
-        event_id = request.headers.get("last-event-id")
-        if event_id is None or request.method != "GET":
-            return None
-        return self._pending.pop((request.headers.get("mcp-session-id", ""), event_id), None)
-
-    def all(self) -> list[Pending]:
-        """Empty the memory, at the end."""
-        pending = list(self._pending.values())
-        self._pending.clear()
-        return pending
-
-
-def closing_event(outcome: Outcome, record: Record, rule: str | None = None) -> bytes:
-    """The last event of a stream that has no answer: ours, in the form for its method."""
-    record.unanswered = True
-    record.ended = None
-    record.end("cut", "unreadable" if rule is not None else "stream-cut", 200)
-    body = written(GiveUp(outcome=outcome, rule=rule), record)
-    return b"event: message\ndata: " + body + b"\n\n"
-
-
-def _awaited(request: HTTPRequest, record: Record, resumptions: Resumptions) -> Pending | None:
-    """Whose answer this stream owes: the request's own, or that of the call which a GET resumes."""
-    if record.outgoing is not None and record.outgoing.kind == "request":
-        return Pending(record)
-    return resumptions.take(request)
 
 
 class ClosingStream:
@@ -105,6 +36,7 @@ class ClosingStream:
     Args:
         response: The answer whose stream it is.
         request: The request, whose headers name the session and what a GET resumes.
+        family: The HTTP library.
         record: The record of that request.
         resumptions: What waits for a resumption.
         file: Files a record, once.
@@ -114,15 +46,22 @@ class ClosingStream:
         self,
         response: HTTPResponse,
         request: HTTPRequest,
+        family: Family,
         record: Record,
         resumptions: Resumptions,
         file: File,
     ) -> None:
         self._source = response.stream
         self._state = state_of(response)
-        self._awaited = _awaited(request, record, resumptions)
-        self._session = response.headers.get("mcp-session-id") or request.headers.get(
-            "mcp-session-id"
+        outgoing = record.outgoing
+        if outgoing is not None and outgoing.kind == "request":
+            self._awaited: Pending | None = Pending(record, family)
+            self._resumable = not outgoing.has_result_type
+        else:
+            self._awaited = resumptions.take(request, record, family)
+            self._resumable = True
+        self._session: str = (
+            response.headers.get("mcp-session-id") or request.headers.get("mcp-session-id") or ""
         )
         self._resumptions = resumptions
         self._record = record
@@ -158,16 +97,13 @@ class ClosingStream:
         if awaited is None or state.replied:
             return None
         if state.rule is not None:
-            return closing_event(_outcome(state), awaited.record, state.rule)
-        if self._session is not None and state.last_id is not None:
-            awaited.tries += 1
-            if awaited.tries <= _MOST_RESUMPTIONS:
-                gone = self._resumptions.wait_for(self._session, state.last_id, awaited)
-                self._left_open = True
-                if gone is not None:
-                    gone.give_up(self._file)
+            return closing_event(_outcome(state), awaited, state.rule)
+        if state.last_id is not None and self._resumable and awaited.may_resume():
+            key = (self._session, state.last_id)
+            self._left_open = self._resumptions.wait_for(key, awaited, self._file)
+            if self._left_open:
                 return None
-        return closing_event("cut-stream", awaited.record)
+        return closing_event("cut-stream", awaited)
 
     def _count(self, part: bytes) -> bytes:
         self._digest.update(part)
@@ -203,6 +139,8 @@ class ClosingStream:
         record.answer_length = self._length
         record.answer_sha256 = self._digest.hexdigest()
         awaited = self._awaited
+        if awaited is None and self._state.last_id is not None:
+            self._resumptions.stood((self._session, self._state.last_id))
         if awaited is not None and self._state.replied:
             awaited.record.completed = True
         elif awaited is not None and not self._left_open and self._open:

@@ -7,8 +7,9 @@ run").
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from surefoot.errors import (
     AuthorizationRequiredError,
@@ -34,7 +35,10 @@ if TYPE_CHECKING:
     from ._note import Note
     from ._recorder import Record
 
-__all__ = ["GiveUp", "after_error", "after_status", "written", "written_error"]
+__all__ = ["GiveUp", "after_error", "after_status", "written", "written_error", "written_orphan"]
+
+_CODES: Final[Mapping[Outcome, int]] = {"redirected": -32600}
+"""Codes that the SDK itself gives to the same event; never -32000, which a framework repeats on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +105,18 @@ def written_error(given_up: GiveUp, record: Record, code: int | None = None) -> 
     """The same facts as a JSON-RPC error: for answers that keep their status."""
     outgoing: Any = record.outgoing
     data = {OUTCOME_KEY: facts(given_up, record)}
-    return error(outgoing.id, code or INTERNAL_ERROR, _text(given_up, record), data)
+    code = code or _CODES.get(given_up.outcome, INTERNAL_ERROR)
+    return error(outgoing.id, code, _text(given_up, record), data)
+
+
+def written_orphan(given_up: GiveUp, record: Record, *, sdk: int) -> bytes:
+    """The same for a call of which only its resumption is known.
+
+    The SDK puts the id of the request that it resumes in the place of any; 1.x wants one there.
+    """
+    text = sentence(given_up.outcome, status=given_up.status)
+    data = {OUTCOME_KEY: facts(given_up, record)}
+    return error(None if sdk > 1 else 0, INTERNAL_ERROR, text, data)
 
 
 def _text(given_up: GiveUp, record: Record) -> str:

@@ -22,6 +22,9 @@ _DISCOVER_CODES: Final = frozenset({-32601, -32022})
 """Answers to ``server/discover`` that mean "not this protocol", and not "not now" (B4)."""
 
 
+_METHOD_NOT_FOUND: Final = -32601
+
+
 class Passing(Enum):
     """What of a server's answer reaches the client."""
 
@@ -30,6 +33,9 @@ class Passing(Enum):
 
     STATUS_ALONE = "status-alone"
     """The status has a meaning above; the body is ours."""
+
+    STATUS_BARE = "status-bare"
+    """The status has a meaning above, where it is put into words that frameworks look for."""
 
     WORDS_ALONE = "words-alone"
     """The server's own JSON-RPC error, at a status that ends no session."""
@@ -67,11 +73,12 @@ def passing(
     method = None if record.outgoing is None else record.outgoing.method
     if method == "server/discover" and not _says_no(status, note):
         return Passing.NOTHING
+    if status == 404 and in_session and note.code != _METHOD_NOT_FOUND:
+        # The session is lost. Frameworks heal it, and know it by the SDK's own words alone.
+        return Passing.AS_IT_IS if note.kind == "error" and sdk > 1 else Passing.STATUS_BARE
     if note.kind == "error":
         return Passing.AS_IT_IS if status < 300 or sdk > 1 else Passing.WORDS_ALONE
-    if status == 404 and (in_session or method == "server/discover"):
-        return Passing.AS_IT_IS
-    if status == 400 and method == "server/discover":
+    if status in (400, 404) and method == "server/discover":
         return Passing.AS_IT_IS
     return Passing.NOTHING
 

@@ -18,6 +18,7 @@ from surefoot.wire import (
     CheckedAnswer,
     JsonLimits,
     RawAnswer,
+    origin_of,
     read_head,
     refused_answer,
     safe_answer,
@@ -45,6 +46,8 @@ _EVENT_STREAM: Final = b"text/event-stream"
 _REPEATABLE: Final = frozenset({307, 308})
 """Redirects that keep method and body, and may therefore be followed at all (B11)."""
 
+_CHALLENGING: Final = frozenset({401, 403})
+_REPLIES: Final = frozenset({"result", "error"})
 _CLOSE_SECONDS: Final = 1.0
 
 
@@ -53,7 +56,8 @@ class ReadingTransport:
 
     Args:
         wrapped: The transport below.
-        endpoint: The endpoint, on whose origin the URLs of a challenge must be (D23).
+        endpoint: The endpoint, on whose origin the URLs of a challenge must be (D23); without one
+            the request's own origin counts.
         policy: ``checked`` or ``strict`` (D20).
         clock: Time.
         limits: Bounds of one JSON text, its bytes among them (B12).
@@ -119,14 +123,13 @@ class ReadingTransport:
             return self._stream(response, request, record, lines, scrub)
         outgoing = None if record is None else record.outgoing
         request_id = None if outgoing is None or outgoing.kind != "request" else outgoing.id
-        in_session = "mcp-session-id" in request.headers
         try:
             body = await whole_body(response.stream, lines, self._rules.limits.max_bytes)
         except UnreadableAnswerError as error:
             # A failure's own status says more than a body that cannot be read.
             checked = (
                 self._checked(
-                    RawAnswer(status, tuple(lines), b""), request_id, scrub, in_session=in_session
+                    RawAnswer(status, tuple(lines), b""), request, request_id, scrub
                 )
                 if status >= 300
                 else refused_answer(
@@ -137,18 +140,18 @@ class ReadingTransport:
             )
         else:
             checked = self._checked(
-                RawAnswer(status, tuple(lines), body), request_id, scrub, in_session=in_session
+                RawAnswer(status, tuple(lines), body), request, request_id, scrub
             )
         finally:
             await _closed(response)
         if record is not None:
             _write_down(record, checked, scrub)
         headers = list(checked.headers)
-        if status in _REPEATABLE and record is not None:
-            # For the series above, which alone may follow it; no further (B11).
-            status = _kept_redirect(request, response, headers, scrub) or checked.status
-        else:
+        if record is None or not 300 <= status < 400:
             status = checked.status
+        elif (place := _place_within(request, response, scrub)) is not None:
+            # For the series above, which alone may follow it (B11). Answering lets none pass.
+            headers.append((b"location", place))
         answer = family.response(status, headers, checked.body)
         answer.extensions[NOTE] = _note(checked, lines, scrub)
         return answer
@@ -156,18 +159,20 @@ class ReadingTransport:
     def _checked(
         self,
         raw: RawAnswer,
+        request: HTTPRequest,
         request_id: RequestId | None,
         scrub: Scrub | None,
-        *,
-        in_session: bool,
     ) -> CheckedAnswer:
+        origin = self._origin
+        if origin is None and raw.status in _CHALLENGING:
+            origin = origin_of(str(request.url))
         return safe_answer(
             raw,
             request_id=request_id,
             policy=self._rules.policy,
             scrub=scrub,
-            origin=self._origin,
-            in_session=in_session,
+            origin=origin,
+            in_session=raw.status >= 300 and "mcp-session-id" in request.headers,
             limits=self._rules.limits,
         )
 
@@ -218,17 +223,14 @@ async def _closed(response: HTTPResponse) -> None:
         await response.stream.aclose()
 
 
-def _kept_redirect(
-    request: HTTPRequest, response: HTTPResponse, headers: list[Line], scrub: Scrub | None
-) -> int | None:
-    """Keep a redirect within the origin, by its status and its place; ``None`` for any other."""
-    if redirect_target(request, response) is None:
+def _place_within(
+    request: HTTPRequest, response: HTTPResponse, scrub: Scrub | None
+) -> bytes | None:
+    """Where a redirect points that stays within the origin and tells no secret."""
+    if response.status_code not in _REPEATABLE or redirect_target(request, response) is None:
         return None
     place = next(value for name, value in lines_of(response) if name == b"location")
-    if scrub is not None and scrub.holds(place):
-        return None
-    headers.append((b"location", place))
-    return response.status_code
+    return None if scrub is not None and scrub.holds(place) else place
 
 
 def _write_down(record: Record, checked: CheckedAnswer, scrub: Scrub | None) -> None:

@@ -2,7 +2,8 @@
 
 The SDK reopens it as soon as the server lets it; a server that answers ``retry: 0`` and closes got
 a thousand GETs in a second and a half (measured). So a GET is let through at most four times a
-second per session (D37), which is within the 200 ms of delay that the conformance suite allows.
+second per session (D37), which is within the 200 ms of delay that the conformance suite allows. The
+resumptions of a cut call are counted by themselves: no call waits for another's.
 """
 
 from __future__ import annotations
@@ -27,11 +28,11 @@ class StandingStreams:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._last: OrderedDict[str, float] = OrderedDict()
+        self._last: OrderedDict[object, float] = OrderedDict()
 
-    async def pace(self, request: HTTPRequest) -> None:
-        """Wait until this session may open a stream again."""
-        session: str = request.headers.get("mcp-session-id", "")
+    async def pace(self, request: HTTPRequest, resumed: object | None) -> None:
+        """Wait until this session, or the call that is resumed, may open a stream again."""
+        session: object = resumed or request.headers.get("mcp-session-id", "")
         now = self._clock.monotonic()
         due = max(now, self._last.get(session, now - _SECONDS_APART) + _SECONDS_APART)
         self._last[session] = due
