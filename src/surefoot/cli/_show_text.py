@@ -36,6 +36,7 @@ _NARROWEST: Final = 60
 _WIDEST: Final = 120
 _USUAL: Final = 80
 _INDENT: Final = 12
+_MOST: Final = 1_000
 _WORDS: Final = 27
 _CODES: Final[dict[Style, str]] = {
     "": "",
@@ -133,11 +134,13 @@ class TextView:
         room = self._width - _INDENT - _WORDS - 10
         for index, attempt in enumerate(attempts):
             style, words = attempt_words(attempt)
+            words = plain(words, ascii_only=True)
             last = index == len(attempts) - 1
             drawn = bar(request, attempt, room, may=last and flag(request, "may_have_run"))
             number = whole(attempt, "number")
             label = "?" if number is None else str(number)
-            took = duration(seconds(attempt, "duration_seconds"))
+            lasted = seconds(attempt, "duration_seconds")
+            took = "?" if lasted is None else duration(lasted)
             if len(words) > _WORDS - 1:
                 self._wrap(style, words, lead=f"{label:>{_INDENT - 2}}  ")
                 label, words = "", ""
@@ -176,7 +179,7 @@ class TextView:
 
     def _wrap(self, style: Style, words: str, *, lead: str = " " * _INDENT) -> None:
         """Write a text that may take several lines; the first one begins with ``lead``."""
-        words = plain(words, ascii_only=True) if not words.isascii() else words
+        words = plain(words, ascii_only=True, most=_MOST)
         lines = textwrap.wrap(
             words, self._width - len(lead), break_on_hyphens=False, subsequent_indent=""
         )

@@ -67,7 +67,9 @@ def duration(value: float | None) -> str:
     """Seconds for people."""
     if value is None:
         return NOT_RECORDED
-    return f"{value:.2f} s" if value < 1000 else f"{value:.0f} s"
+    if value < 1_000:
+        return f"{value:.2f} s"
+    return f"{value:.0f} s" if value < 1_000_000 else f"{value:.1e} s"
 
 
 def name_of(call: Call) -> str:
