@@ -30,6 +30,7 @@ NOT_SENT = {
     "fenced",
     "fence-full",
 }
+DONE = {"already-ran"}
 REFUSED_FIRST = {"unauthorized", "forbidden", "not-found", "session-lost", "rejected", "redirected"}
 WAITS = {"rate-limited", "session-busy"}
 
@@ -39,10 +40,15 @@ INVITES = re.compile(r"(?i)(?<!not )\b(try|call|send)( it| this| the \w+)? again
 
 @pytest.mark.parametrize("outcome", OUTCOMES)
 def test_a_sentence_says_whether_it_may_have_run(outcome: Outcome) -> None:
-    """B5; section 4, "May have run". The three kinds cover every outcome."""
+    """B5; section 4, "May have run". The four kinds cover every outcome."""
     text = sentence(outcome)
-    assert (outcome in NOT_SENT) + (outcome in REFUSED_FIRST) + (outcome in MAY_HAVE_RUN) == 1
-    if outcome in NOT_SENT:
+    kinds = (NOT_SENT, DONE, REFUSED_FIRST, MAY_HAVE_RUN)
+    assert sum(outcome in kind for kind in kinds) == 1
+    if outcome in DONE:
+        assert "was not sent, because it is done" in text
+        assert "may have run" not in text
+        assert "Do not send it again." in text
+    elif outcome in NOT_SENT:
         assert "was not sent, so it did not run" in text
         assert "It may have run" not in text
     elif outcome in REFUSED_FIRST:
@@ -142,7 +148,9 @@ def test_several_sends_are_said_where_they_may_have_run_twice() -> None:
 
 def test_a_request_is_not_called_a_call() -> None:
     """B5."""
-    for outcome in set(OUTCOMES) - {"redirected", "fence-full", "fenced", "in-flight"}:
+    for outcome in set(OUTCOMES) - {
+        "redirected", "already-ran", "fence-full", "fenced", "in-flight",
+    }:  # fmt: skip
         assert "this request" in sentence(outcome, what="request").lower()
 
 

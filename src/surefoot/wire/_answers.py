@@ -10,7 +10,7 @@ What is written is read as it stands: checked once more, it stays the same, byte
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple, cast
 
 from surefoot.errors import UnreadableAnswerError
 from surefoot.wire._forms import INTERNAL_ERROR, error
@@ -94,6 +94,10 @@ class CheckedAnswer(NamedTuple):
         return f"CheckedAnswer(kind={self.kind!r}, status={self.status}, rule={self.rule!r})"
 
 
+# Twice as fast as calling the class, and this runs for every answer.
+_new = cast("Any", tuple).__new__
+
+
 def safe_answer(
     answer: RawAnswer,
     *,
@@ -121,22 +125,26 @@ def safe_answer(
     if not failed and (request_id is None or status in _NO_CONTENT):
         return CheckedAnswer("empty", status, (*head.headers, _length(b"")), b"")
     if head.media == "json" and answer.body and request_id is not None:
-        asked = Asked(request_id, policy, scrub, limits, in_session)
-        read = read_body(answer.body, asked, status)
+        asked = Asked(request_id, policy, scrub, limits, status, in_session)
+        read = read_body(answer.body, asked)
         if isinstance(read, Refusal):
             refusal = read
         elif read.kind == "error" or (read.kind == "result" and not failed):
-            return CheckedAnswer(
-                read.kind,
-                status,
-                (*head.headers, _JSON, _length(read.text)),
-                read.text,
-                read.message,
-                read.outcome,
-                aws_error_type(head.error_type) if read.kind == "error" else None,
-                read.retry_after,
-                None,
-                read.scrubbed,
+            text = read.text
+            return _new(
+                CheckedAnswer,
+                (
+                    read.kind,
+                    status,
+                    (*head.headers, _JSON, (b"content-length", b"%d" % len(text))),
+                    text,
+                    read.message,
+                    read.outcome,
+                    aws_error_type(head.error_type) if read.kind == "error" else None,
+                    read.retry_after,
+                    None,
+                    read.scrubbed,
+                ),
             )
         else:
             refusal = Refusal("not-an-answer", scrubbed=read.scrubbed)

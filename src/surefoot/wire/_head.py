@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from types import MappingProxyType
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from surefoot.wire._challenge import safe_challenge
@@ -27,9 +26,10 @@ HeaderLine: TypeAlias = tuple[bytes, bytes]
 Media = Literal["json", "events", "none", "other"]
 """What a body may be read as; ``none`` where the answer names no content type."""
 
-_MEDIA: Final[MappingProxyType[bytes, Media]] = MappingProxyType(
-    {b"application/json": "json", b"text/event-stream": "events"}
-)
+_MEDIA: Final[dict[bytes, Media]] = {
+    b"application/json": "json",
+    b"text/event-stream": "events",
+}
 _AWS_JSON: Final = (b"application/x-amz-json-1.0", b"application/x-amz-json-1.1")
 
 _VISIBLE: Final = re.compile(rb"[\x21-\x7e]{1,1024}")
@@ -41,14 +41,12 @@ _RETRY_AFTER: Final = re.compile(
     rb"|[A-Z][a-z]{5,8}, [0-9]{2}-[A-Z][a-z]{2}-[0-9]{2} [0-9]{2}(?::[0-9]{2}){2} GMT"
     rb"|[A-Z][a-z]{2} [A-Z][a-z]{2} [ 0-9][0-9] [0-9]{2}(?::[0-9]{2}){2} [0-9]{4}"
 )
-_KEPT: Final[MappingProxyType[bytes, re.Pattern[bytes]]] = MappingProxyType(
-    {
-        b"mcp-session-id": _VISIBLE,
-        b"mcp-protocol-version": _VISIBLE,
-        b"retry-after": _RETRY_AFTER,
-        b"x-amzn-requestid": _UUID,
-    }
-)
+_KEPT: Final[dict[bytes, re.Pattern[bytes]]] = {
+    b"mcp-session-id": _VISIBLE,
+    b"mcp-protocol-version": _VISIBLE,
+    b"retry-after": _RETRY_AFTER,
+    b"x-amzn-requestid": _UUID,
+}
 _CHARSET: Final = re.compile(rb'charset=(?:utf-8|"utf-8")', re.IGNORECASE)
 _OWS: Final = b" \t"
 
@@ -96,7 +94,7 @@ def read_head(
     rule: str | None = None
     error_type: bytes | None = None
     challenges: list[bytes] = []
-    kept: dict[bytes, bytes | None] = {}
+    kept: dict[bytes, bytes] = {}
     for raw, value in lines:
         name = raw.lower()
         if name == b"content-type":
@@ -104,22 +102,16 @@ def read_head(
                 rule = "two-content-types"
             content_type = value
         elif name in _KEPT:
-            # What may occur once and occurs twice says nothing.
-            kept[name] = None if name in kept else value.strip(_OWS)
+            # What may occur once and occurs twice says nothing; no pattern takes an empty value.
+            kept[name] = b"" if name in kept else value.strip(_OWS)
         elif name == b"x-amzn-errortype":
             error_type = value
         elif name == b"www-authenticate" and status in (401, 403):
             challenges.append(value)
-    headers = [
-        (name, value)
-        for name, value in kept.items()
-        if value is not None
-        and _KEPT[name].fullmatch(value)
-        and (scrub is None or not scrub.holds(value))
-    ]
+    headers = [line for line in kept.items() if _passes(line, scrub)] if kept else []
     if challenges:
         challenge = safe_challenge(challenges, origin)
-        if challenge is not None and (scrub is None or not scrub.holds(challenge)):
+        if challenge is not None and not (scrub and scrub.holds(challenge)):
             headers.append((b"www-authenticate", challenge))
     media: Media = "none"
     aws_json = False
@@ -130,6 +122,12 @@ def read_head(
     elif rule is not None:
         media = "other"
     return Head(status, media, rule, tuple(headers), error_type, aws_json)
+
+
+def _passes(line: HeaderLine, scrub: Scrub | None) -> bool:
+    """Tell whether a line has the form of its kind, and holds no secret."""
+    name, value = line
+    return _KEPT[name].fullmatch(value) is not None and not (scrub and scrub.holds(value))
 
 
 def _parsed(content_type: bytes, policy: AnswerPolicy) -> tuple[Media, str | None, bool]:

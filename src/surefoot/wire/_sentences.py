@@ -41,6 +41,7 @@ Outcome = Literal[
     "too-large",
     "in-flight",
     "fenced",
+    "already-ran",
     "fence-full",
 ]
 """Every outcome that a sentence exists for; ``kind`` in ``_meta["surefoot/outcome"]``."""
@@ -152,6 +153,11 @@ _TABLE: Final[MappingProxyType[Outcome, str]] = MappingProxyType(
             + ". An identical call was made earlier, and that one may have run. Do not send it "
             "again. First find out, in a way that only reads, whether the earlier one took "
             "effect; if you cannot, say that the outcome is unknown."
+        ),
+        "already-ran": (
+            "This {it} was not sent, because it is done: an identical call was made earlier, and "
+            "that one took effect, although its answer was lost. Do not send it again. If its "
+            "result is needed, read it in a way that changes nothing, or say that it is done."
         ),
         "fence-full": (
             _NOT_SENT + ": too many earlier calls have an unknown outcome, and another that makes "

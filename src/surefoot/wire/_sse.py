@@ -25,6 +25,7 @@ __all__ = ["SseDecoder"]
 
 _BOM: Final = b"\xef\xbb\xbf"
 _SHORT: Final = 4096  # an unfinished block up to here is put before the next chunk as it is
+_MESSAGE: Final = b"event: message\n"
 _LF: Final = 0x0A
 _CR: Final = 0x0D
 _COLON: Final = 0x3A
@@ -185,15 +186,21 @@ class SseDecoder:
         checked = text.isascii() and text.find(b"\0") < 0
         longest = self._max_event
         for piece in pieces:
-            # Shortest way: a message with one line of data, which is what most servers send.
-            line = piece[15:] if piece[:15] == b"event: message\n" else piece
+            # Shortest way: a message with one line of data, which is what most servers send, after
+            # its type and its id in either order.
+            event_id: str | None = None
+            line = piece[15:] if piece[:15] == _MESSAGE else piece
+            if line[:4] == b"id: " and checked:
+                name, _, line = line.partition(b"\n")
+                event_id = name[4:].decode()
+                line = line[15:] if line[:15] == _MESSAGE else line
             if (
                 line[:6] == b"data: "
                 and line.find(b"\n") < 0
                 and len(piece) <= longest
                 and (checked or _is_utf8(line))
             ):
-                blocks.append(_new(SseBlock, ("message", line[6:], None, None)))
+                blocks.append(_new(SseBlock, ("message", line[6:], event_id, None)))
                 continue
             block = piece.lstrip(b"\n")
             if len(block) > longest or not (checked or (b"\0" not in block and _is_utf8(block))):

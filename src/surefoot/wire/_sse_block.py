@@ -89,8 +89,8 @@ def encode_event(
         if data.find(b"\n") >= 0:
             data = data.replace(b"\n", b"\ndata: ")
         text = b"data: %b\n\n" % data
-        if event == "message" and id is None and retry is None:
-            return text
+        if event == "message" and retry is None:
+            return b"id: %b\n%b" % (id.encode(), text) if id is not None and _is_plain(id) else text
         fields = [text]
     if event != "message" and data is not None:
         if not (event.isascii() and event.isprintable()):
