@@ -20,6 +20,7 @@ from surefoot.testing import (
     HeldStream,
     IsError,
     Raw,
+    Redirect,
     Reset,
     RpcError,
     Slow,
@@ -59,7 +60,7 @@ FAULTS: Final = [
         step=Status(404, "nothing here"),
         reads={
             "modern": Reads(words="not-found", status=404),
-            # With a session, 404 means that it is lost: frameworks know that by the SDK's own words.
+            # With a session, 404 means that it is lost: in the words that frameworks look for.
             "handshake": Reads(code=-32600, text="Session terminated"),
             "mcp1": Reads(code=32600, text="Session terminated"),
         },
@@ -132,6 +133,17 @@ FAULTS: Final = [
         step=GzipBomb(32 << 20),
         ran=1,
         reads=Reads(words="too-large", may_have_run=True),
+    ),
+    Fault(
+        name="a redirect elsewhere",
+        step=Redirect(to="http://elsewhere.invalid/mcp"),
+        reads=Reads(words="redirected", status=307),
+    ),
+    Fault(name="a redirect within", step=Redirect(), sends=2, ran=1, reads=ANSWERED),
+    Fault(
+        name="a redirect that would change the method",
+        step=Redirect(302),
+        reads=Reads(words="redirected", status=302),
     ),
     Fault(
         name="an error of the server's own",
