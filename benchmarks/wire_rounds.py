@@ -1,8 +1,8 @@
 """How the wire benchmarks measure: rows take turns within a round, and are compared within it.
 
-CPU time, not the clock. Other programs still slow a whole round down, so that a row is compared with
-the first row of its own round; the median of those ratios is what counts. The second row is the first one again (A/A): what
-differs there is noise.
+CPU time, not the clock. Other programs still slow a whole round down, so that a row is compared
+with the first row of its own round; the median of those ratios is what counts. The second row is
+the first one again (A/A): what differs there is noise.
 """
 
 from __future__ import annotations
