@@ -23,14 +23,16 @@ BIN1 := .venv-mcp1/bin
 
 READY := .venv/.ready
 READY1 := .venv-mcp1/.ready
+READY_SDK := .venv-sdk/.ready
 
 # Two workers fit the smallest machine that CI has; `make WORKERS=0 test` runs in one process.
 WORKERS ?= 2
 PYTEST_ARGS ?=
+SDK_TESTS ?=
 COVERAGE := -m coverage run
 PYTEST := -m pytest -q -n $(WORKERS) $(PYTEST_ARGS)
 
-.PHONY: help check env versions lint law ledger types format test test-mcp1 examples coverage wheel demo clean
+.PHONY: help check env versions lint law ledger types format test test-mcp1 examples coverage wheel sdk-suite demo clean
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | awk -F '\t' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -59,6 +61,11 @@ $(READY): pyproject.toml uv.lock | $(UV_OWN)
 $(READY1): pyproject.toml uv.lock | $(UV_OWN)
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or later was not found; try make PYTHON=/path/to/python"; exit 1; }
 	UV_PROJECT_ENVIRONMENT=.venv-mcp1 $(SYNC) --all-extras --no-default-groups --group test --group mcp1
+	@touch $@
+
+$(READY_SDK): pyproject.toml uv.lock | $(UV_OWN)
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or later was not found; try make PYTHON=/path/to/python"; exit 1; }
+	UV_PROJECT_ENVIRONMENT=.venv-sdk $(SYNC) --no-default-groups --group mcp2 --group test --group sdk-suite
 	@touch $@
 
 versions: $(READY) $(READY1) | $(UV_OWN) ## what the checks run with
@@ -106,8 +113,11 @@ coverage: $(READY) $(READY1) ## both test runs, and their branches together
 wheel: $(READY) | $(UV_OWN) ## the built wheel, alone in a fresh environment
 	@$(BIN)/python tools/check_wheel.py --uv $(UV)
 
+sdk-suite: $(READY_SDK) ## the tests of the MCP SDK itself, over our layers (SDK_TESTS="path::name" narrows)
+	@.venv-sdk/bin/python tools/sdk_suite.py --workers $(WORKERS) $(SDK_TESTS)
+
 demo: $(READY) ## the same calls against a difficult gateway, without and with surefoot
 	@$(BIN)/surefoot demo
 
 clean: ## remove environments, caches and results
-	rm -rf .venv .venv-mcp1 .venv-uv .hypothesis .pytest_cache .ruff_cache build dist .coverage .coverage.*
+	rm -rf .venv .venv-mcp1 .venv-sdk .venv-uv .hypothesis .pytest_cache .ruff_cache build dist .coverage .coverage.*
