@@ -123,6 +123,26 @@ def test_a_null_error_beside_a_result_is_a_result_only_for_a_lenient_reader() ->
 
 
 @pytest.mark.parametrize(
+    ("value", "kind", "kept"),
+    [
+        (message(id=None, method="m"), "notification", message(method="m")),
+        (message(method="m", params=None), "notification", message(method="m")),
+        (message(id=1, method="m", params=None), "request", message(id=1, method="m")),
+        (message(id=None, method="m", params=None), "notification", message(method="m")),
+    ],
+)
+def test_a_null_that_says_none_on_a_call_is_dropped_only_by_a_lenient_reader(
+    value: Any, kind: str, kept: Any
+) -> None:
+    """R97, D20."""
+    found = read_message(value, lenient=True)
+    assert isinstance(found, Message)
+    assert (found.kind, found.value) == (kind, kept)
+    assert isinstance(read_message(value), str)
+    assert read_message(message(id=True, method="m"), lenient=True) == "bad-id"
+
+
+@pytest.mark.parametrize(
     ("one", "other", "same"),
     [
         (1, 1, True),

@@ -58,8 +58,9 @@ def same_id(one: object, other: object) -> bool:
 def read_message(value: object, *, lenient: bool = False) -> Message | str:
     """Read a parsed JSON value as one message, or return the word for the rule that it breaks.
 
-    ``lenient`` also takes ``error: null`` beside a result for a result; that is not ambiguous, and
-    servers that grew up with JSON-RPC 1.0 write it.
+    ``lenient`` also takes what is written for "none" where nothing should stand: ``error: null``
+    beside a result, ``params: null``, and ``id: null`` on what is then a notification. None of it
+    is ambiguous, the SDK reads it so, and servers write it.
     """
     if not isinstance(value, dict):
         return "batch" if isinstance(value, list) else "not-an-object"
@@ -76,8 +77,14 @@ def read_message(value: object, *, lenient: bool = False) -> Message | str:
             return "member-case"
         message = {name: member for name, member in message.items() if name in _MEMBERS}
     if "method" in message:
-        return _read_call(message)
+        return _read_call(_without_nulls(message) if lenient else message)
     return _read_answer(message, lenient=lenient)
+
+
+def _without_nulls(message: dict[str, Any]) -> dict[str, Any]:
+    """Drop the members of a call that say "none"."""
+    nulls = [name for name in ("id", "params") if message.get(name, 0) is None]
+    return {name: message[name] for name in message if name not in nulls} if nulls else message
 
 
 def _read_call(message: dict[str, Any]) -> Message | str:
