@@ -246,6 +246,13 @@ def test_nothing_endless_is_kept_beyond_its_bound(chunk: bytes, rule: str) -> No
     assert played(endless(), decoder).rule == rule
 
 
+@pytest.mark.parametrize("chunks", [[b": ping\n\n"], [b": ", b"ping\n", b"\n"]])
+def test_a_whole_block_of_comments_meets_the_bound_of_comments(chunks: list[bytes]) -> None:
+    """B12. However it comes, and though it is within what an event may hold."""
+    assert played(chunks, SseDecoder(max_comment_bytes=5)).rule == "comment-bytes"
+    assert played(chunks, SseDecoder(max_comment_bytes=6)).rule is None
+
+
 def test_comments_between_events_can_go_on_for_ever() -> None:
     """B12, D22. What ends is counted anew: keep-alives of days are no attack."""
     decoder = SseDecoder(max_comment_bytes=100)

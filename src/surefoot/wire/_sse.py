@@ -184,7 +184,7 @@ class SseDecoder:
         pieces = text.split(b"\n\n")
         tail = pieces.pop()
         checked = text.isascii() and text.find(b"\0") < 0
-        longest = self._max_event
+        longest = min(self._max_event, self._max_comment)  # within both, whatever the block holds
         for piece in pieces:
             # Shortest way: a message with one line of data, which is what most servers send, after
             # its type and its id in either order.
