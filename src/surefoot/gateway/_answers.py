@@ -19,7 +19,7 @@ from surefoot.wire import OUTCOME_KEY
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["ToolAnswer", "error_in", "raise_for_outcome"]
+__all__ = ["ToolAnswer", "error_in", "is_the_servers", "raise_for_outcome", "the_one_in"]
 
 Facts = Mapping[str, Any]
 
@@ -72,6 +72,22 @@ def error_in(error: BaseException) -> Facts | None:
     return _facts(getattr(held, "data", None))
 
 
+def is_the_servers(error: BaseException) -> bool:
+    """Whether an SDK error is a JSON-RPC error, as far as anybody can tell the server's own."""
+    return hasattr(getattr(error, "error", None), "code")
+
+
+def the_one_in(error: Exception) -> Exception:
+    """The one error inside a group of one, however deep; any other error as it is."""
+    inner: tuple[Exception, ...] = (error,)
+    while len(inner) == 1:
+        error = inner[0]
+        if not isinstance(error, ExceptionGroup):
+            break
+        inner = cast("ExceptionGroup[Exception]", error).exceptions
+    return error
+
+
 def raise_for_outcome(
     facts: Facts | None, *, tool: str | None, consent: AuthorizationRequiredError | None
 ) -> None:
@@ -109,7 +125,7 @@ def _raise(facts: Facts, tool: str | None, consent: AuthorizationRequiredError |
                 else UnreadableAnswerError(rule=rule)
             )
             raise error
-        case "in-flight" | "fenced":
+        case "in-flight" | "fenced" | "already-ran":
             earlier = facts.get("earlier_call_id")
             raise MayHaveRunError(cause=kind, attempts=0, tool=tool, call_id=earlier) from None
         case _ if facts.get("may_have_run"):

@@ -22,6 +22,7 @@ from surefoot.sinks import ledger_for
 from surefoot.transports import (
     CallTable,
     Clock,
+    Learned,
     StackPlan,
     SystemClock,
     WatchedWriter,
@@ -123,6 +124,7 @@ class Gateway:
         self._draw = draw
         self._rules: tuple[Rule, ...] = ()
         self._fence = Fence()
+        self._learned = Learned(self._options.replay, self._not_listed)
         self._changes: dict[str, Any] = {}
 
     def __repr__(self) -> str:
@@ -182,9 +184,7 @@ class Gateway:
         bare = self._sibling(on_authorization=asked)
         return GatewaySession(
             bare.transport,
-            replay=self._options.replay,
             clock=self._clock,
-            report=self._not_listed,
             consents=lambda: consents[-1] if consents else None,
         )
 
@@ -324,6 +324,7 @@ class Gateway:
             draw=self._draw,
             fence=self._fence,
             calls=calls,
+            learned=self._learned,
         )
         return replace(plan, **self._changes) if self._changes else plan
 

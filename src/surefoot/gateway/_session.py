@@ -9,22 +9,27 @@ run.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any, Final, Self
 
 import anyio
 
-from surefoot.errors import DeadlineExceededError, MayHaveRunError, SessionLostError, ToolError
+from surefoot.errors import (
+    DeadlineExceededError,
+    MayHaveRunError,
+    RateLimitedError,
+    SessionLostError,
+    ToolError,
+)
 from surefoot.transports import CallContext, calling
 
-from ._answers import ToolAnswer, error_in, raise_for_outcome
-from ._sdk import call_settings, connect
+from ._answers import ToolAnswer, error_in, is_the_servers, raise_for_outcome, the_one_in
+from ._connection import Connection
+from ._sdk import call_settings
 
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
-    from surefoot.errors import AuthorizationRequiredError
-    from surefoot.policy import Replay
+    from surefoot.errors import AuthorizationRequiredError, SurefootError
     from surefoot.transports import Clock
 
 __all__ = ["GatewaySession"]
@@ -35,30 +40,25 @@ _METHOD_NOT_FOUND: Final = -32601
 class GatewaySession:
     """An MCP session over a Gateway, with typed errors. Open it with ``gateway.session()``.
 
-    Safe for concurrent calls of one event loop.
+    Safe for concurrent calls of one event loop. To be entered once.
     """
 
     def __init__(
         self,
         open_streams: Callable[[], AbstractAsyncContextManager[tuple[Any, Any]]],
         *,
-        replay: Replay,
         clock: Clock,
-        report: Callable[[str], None],
         consents: Callable[[], AuthorizationRequiredError | None],
     ) -> None:
         self._open_streams = open_streams
-        self._replay = replay
         self._clock = clock
-        self._report = report
         self._consents = consents
-        self._client: Any = None
         self._tools: list[Any] | None = None
-        self._lost = False
         # Made when the session is entered: they belong to the loop that it lives on.
         self._tasks: Any = None
         self._opening: Any = None
-        self._closing: Any = None
+        self._connection: Connection | None = None
+        self._lost: list[Connection] = []
 
     async def __aenter__(self) -> Self:
         """Connect.
@@ -66,30 +66,42 @@ class GatewaySession:
         Raises:
             SurefootError: the server could not be connected to; typed as a call's would be.
         """
+        if self._tasks is not None:
+            raise RuntimeError("a session is entered once; ask the Gateway for another")
         self._opening = anyio.Lock()
         self._tasks = anyio.create_task_group()
         await self._tasks.__aenter__()
         try:
-            await self._connect()
+            self._connection = await self._connected()
         except BaseException:
             self._tasks.cancel_scope.cancel()
             await self._tasks.__aexit__(None, None, None)
             raise
         return self
 
-    async def __aexit__(self, *exc: object) -> Any:
-        """Disconnect."""
-        self._closing.set()
+    async def __aexit__(self, *exc: object) -> None:
+        """Disconnect: the server's session is ended, also where the app is cancelled."""
+        connection, self._connection = self._connection, None
+        for one in (*self._lost, connection):
+            if one is not None:
+                await one.close()
         # What the body raised goes on as it is, and not inside a group that is an affair of ours.
         await self._tasks.__aexit__(None, None, None)
 
     @property
     def client(self) -> Any:
-        """The SDK's own client: ``mcp.Client`` on 2.x, ``mcp.ClientSession`` on 1.x."""
-        return self._client
+        """The SDK's own client: ``mcp.Client`` on 2.x, ``mcp.ClientSession`` on 1.x.
+
+        Another one after a lost session. Its errors are the SDK's own.
+        """
+        return None if self._connection is None else self._connection.client
 
     async def tools(self) -> list[Any]:
-        """The server's tools, as the SDK's own objects; asked for once and kept."""
+        """The server's tools, as the SDK's own objects; asked for once and kept.
+
+        Raises:
+            SurefootError: they could not be had.
+        """
         if self._tools is None:
             await self.refresh()
         return list(self._tools or ())
@@ -100,24 +112,22 @@ class GatewaySession:
         Raises:
             SurefootError: they could not be had; what was known before stays known.
         """
-        client = await self._ready()
+        connection = await self._ready()
         found: list[Any] = []
         cursor: str | None = None
-        while True:
-            try:
-                page = await client.list_tools(cursor=cursor)
-            except Exception as error:
-                raise_for_outcome(error_in(error), tool=None, consent=self._consents())
-                raise
-            found.extend(page.tools)
-            cursor = getattr(page, "next_cursor", None) or getattr(page, "nextCursor", None)
-            if not cursor:
-                break
+        context = CallContext()
+        with connection.in_use():
+            while True:
+                try:
+                    with calling(context):
+                        page = await connection.client.list_tools(cursor=cursor)
+                except Exception as error:  # noqa: BLE001 - told apart there
+                    raise self._failed(error, context, connection, None) from None
+                found.extend(page.tools)
+                cursor = getattr(page, "next_cursor", None) or getattr(page, "nextCursor", None)
+                if not cursor:
+                    break
         self._tools = found
-        listed = {tool.name for tool in found}
-        for name in self._replay.tools:
-            if name not in listed:
-                self._report(name)
 
     async def call(
         self,
@@ -147,98 +157,109 @@ class GatewaySession:
             AuthorizationRequiredError: a person must consent first; it did not run.
             DeadlineExceededError: the timeout passed before anything was sent.
             SessionLostError: the server no longer knew this session; it did not run.
+            mcp.MCPError: (``McpError`` on 1.x) the server answered with an error of its own.
         """
-        client = await self._ready()
         ends = None if timeout is None else self._clock.monotonic() + timeout
         context = CallContext(ends=ends)
         result: Any = None
-        failure: Exception | None = None
-        with calling(context), anyio.move_on_after(timeout) as patience:
+        with anyio.move_on_after(timeout) as patience:
+            connection = await self._ready()
             try:
-                result = await client.call_tool(name, dict(arguments or {}), **call_settings(meta))
-            except Exception as error:  # noqa: BLE001 - told apart below
-                failure = error
+                with connection.in_use(), calling(context):
+                    result = await connection.client.call_tool(
+                        name, dict(arguments or {}), **call_settings(meta)
+                    )
+            except Exception as error:  # noqa: BLE001 - told apart there
+                raise self._failed(error, context, connection, name) from None
             except BaseException:
                 # mcp 1.x tells nobody that its caller is gone; the wait would go on, and then run.
                 context.abandon()
                 raise
-        if patience.cancelled_caught and result is None and failure is None:
+        if result is None and patience.cancelled_caught:
             raise _timed_out(context, name, timeout or 0.0)
-        if failure is not None and _session_is_lost(context):
-            self._lost = True
-            raise SessionLostError(tool=name) from None
-        return self._read(result, failure, name)
-
-    def _read(self, result: Any, failure: Exception | None, name: str) -> ToolAnswer:
-        """An answer, or what happened instead."""
-        if failure is not None:
-            outcome = error_in(failure)
-            raise_for_outcome(outcome, tool=name, consent=self._consents())
-            raise failure
         answer = ToolAnswer(result)
         raise_for_outcome(answer.outcome, tool=name, consent=self._consents())
         if answer.is_error:
             raise ToolError(result=result, tool=name)
         return answer
 
-    async def _ready(self) -> Any:
-        """The client, connected anew where its session was lost."""
-        if self._lost:
+    def _failed(
+        self, error: Exception, context: CallContext, connection: Connection, tool: str | None
+    ) -> Exception:
+        """What the SDK's error stands for; the error itself where it is the server's own answer."""
+        if _session_is_lost(context):
+            connection.lost = True
+            return SessionLostError(tool=tool)
+        raise_for_outcome(error_in(error), tool=tool, consent=self._consents())
+        if is_the_servers(error) and not connection.broken:
+            return error
+        # The SDK's client is at its end, whatever became of this request.
+        connection.lost = True
+        record = context.record
+        if record is not None and tool is not None and _left(context):
+            return MayHaveRunError(
+                cause="no-answer", attempts=len(record.sent), tool=tool, call_id=record.call_id
+            )
+        return SessionLostError(tool=tool)
+
+    async def _ready(self) -> Connection:
+        """The connection, or a new one where it was lost: one for all who wait for it (D35)."""
+        if self._connection is None:
+            raise RuntimeError("the session is not open")
+        if self._connection.lost:
             async with self._opening:
-                if self._lost:
-                    self._closing.set()
-                    await self._connect()
-        return self._client
+                old: Any = self._connection
+                if old.lost:
+                    self._connection = await self._connected()
+                    self._tools = None
+                    old.retire()
+                    self._lost = [one for one in (*self._lost, old) if not one.closed]
+        return self._connection
 
-    async def _connect(self) -> None:
+    async def _connected(self) -> Connection:
         """Start a connection in a task of its own, which is also the one that will end it."""
-        self._closing = anyio.Event()
+        connection = Connection(self._open_streams)
         try:
-            self._client = await self._tasks.start(self._hold, self._closing)
-        except Exception as error:
+            await self._tasks.start(connection.hold)
+        except Exception as error:  # noqa: BLE001 - it is raised, or what it stands for
             raise_for_outcome(error_in(error), tool=None, consent=self._consents())
-            raise
-        self._lost = False
-        self._tools = None
-
-    async def _hold(self, closing: anyio.Event, *, task_status: Any) -> None:
-        """Hold one connection open until it is no longer wanted.
-
-        The SDK's client is a task group: it has to be left by the task that entered it, and a
-        caller who finds the session lost is not that task.
-        """
-        opened = False
-        try:
-            async with AsyncExitStack() as stack:
-                client = await connect(stack, self._open_streams())
-                opened = True
-                task_status.started(client)
-                await closing.wait()
-        except Exception:
-            if not opened:
-                raise
-            # It broke later: calls under way were told, and the next one connects anew.
-        if not closing.is_set():
-            self._lost = True
+            raise the_one_in(error) from None
+        return connection
 
 
-def _timed_out(
-    context: CallContext, tool: str, timeout: float
-) -> MayHaveRunError | DeadlineExceededError:
+def _left(context: CallContext) -> bool:
+    """Whether anything of the call may have reached the server and was not refused there."""
+    record = context.record
+    if record is None:
+        return False
+    return record.unanswered or any(
+        sent.outcome not in ("refused", "not_sent") and sent.effect != "not_sent"
+        for sent in record.sent
+    )
+
+
+def _timed_out(context: CallContext, tool: str, timeout: float) -> SurefootError:
     """What a caller who stopped listening is told: whether anything had left by then."""
     record = context.record
-    left = record is not None and any(sent.effect != "not_sent" for sent in record.sent)
-    if record is None or not left:
-        return DeadlineExceededError(max_elapsed=timeout)
-    error = MayHaveRunError(
-        cause="deadline", attempts=len(record.sent), tool=tool, call_id=record.call_id
-    )
-    error.__cause__ = DeadlineExceededError(max_elapsed=timeout)
+    late = DeadlineExceededError(max_elapsed=timeout)
+    if record is None or not record.sent or all(s.effect == "not_sent" for s in record.sent):
+        return late
+    error: SurefootError
+    if _left(context):
+        error = MayHaveRunError(
+            cause="deadline", attempts=len(record.sent), tool=tool, call_id=record.call_id
+        )
+    else:
+        last = record.sent[-1]
+        error = RateLimitedError(
+            attempts=len(record.sent), waited=record.waited, retry_after=last.retry_after
+        )
+    error.__cause__ = late
     return error
 
 
 def _session_is_lost(context: CallContext) -> bool:
-    """Whether the call was answered 404 in an era that has sessions (D35).
+    """Whether the request was answered 404 in an era that has sessions (D35).
 
     A 404 that says "unknown method" is about the method, and not about the session.
     """

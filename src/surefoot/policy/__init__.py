@@ -10,6 +10,7 @@ from ._limits import JITTERS, Jitter, Limits, Retry, RetryNotice
 from ._replay import (
     Call,
     Cause,
+    CheckEffect,
     Permission,
     RepeatOn,
     Replay,
@@ -42,6 +43,7 @@ __all__ = [
     "Blocked",
     "Call",
     "Cause",
+    "CheckEffect",
     "Decision",
     "Deliver",
     "Fact",

@@ -4,7 +4,8 @@ Retries of a framework, of a model and of a person arrive as new requests with n
 remembered above the connection can recognise them. A call is remembered from its first send until
 it ends in something that says it did not stay open: a result, a proof that it was not sent, a
 recognised refusal, or a status that a server gives before it runs anything. Any other end leaves it
-here as "may have run", and an identical call is answered locally, naming the earlier one.
+here as "may have run", and an identical call is answered locally, naming the earlier one. Further
+requests of the very call that is remembered (its later rounds) pass.
 
 Memory is bounded and never loses what matters: entries expire, and a full fence refuses calls that
 make changes rather than forget one. Keys are digests, so no argument is kept. Pure: time is an
@@ -34,33 +35,30 @@ DAY: Final = 86400.0
 """Seconds: how long an open call is remembered by default."""
 
 FenceKey = bytes
-"""A digest of scope, principal, tool, canonical arguments and request state."""
+"""A digest of scope, principal, tool and canonical arguments."""
 
 Ending = Literal["settled", "may-have-run"]
 """How a call ended, as far as the fence cares."""
 
-_SEPARATOR: Final = b"\x00"
+_SWEEP: Final = 32
+"""Entries that one question looks at for their age, so that none pays for a crowd of them."""
 
 
-def fence_key(
-    *, scope: str, principal: str | None, tool: str, arguments: bytes, state: str | None = None
-) -> FenceKey:
+def fence_key(*, scope: str, principal: str | None, tool: str, arguments: bytes) -> FenceKey:
     """Build the key under which a call is remembered.
 
     Args:
         scope: The run, or the Gateway where there is none; always the Gateway for a tool that makes
             changes.
-        principal: On whose behalf.
+        principal: On whose behalf; nobody and an empty name are two.
         tool: The tool's name.
         arguments: The canonical bytes of the arguments, so that equal arguments are equal here.
-        state: The sealed ``requestState`` of a later round: a round of its own, and not a repeat.
     """
     digest = blake2b(digest_size=16)
-    for part in (scope, principal or "", tool, state or ""):
+    for part in (scope, "" if principal is None else f"={principal}", tool):
         data = part.encode("utf-8", "surrogatepass")
         digest.update(len(data).to_bytes(8, "big"))
         digest.update(data)
-    digest.update(_SEPARATOR)
     digest.update(arguments)
     return digest.digest()
 
@@ -93,19 +91,20 @@ class FenceFull:
 
 
 class _Entry:
-    __slots__ = ("begun", "call_id", "in_flight")
+    __slots__ = ("begun", "call_id", "flights", "unsure")
 
     def __init__(self, call_id: str, begun: float) -> None:
         self.call_id = call_id
         self.begun = begun
-        self.in_flight = True
+        self.flights = 1
+        self.unsure = False
 
 
 class Fence:
     """Remembers open calls.
 
     Args:
-        max_entries: How many open calls are remembered; at 100,000 about 40 MB.
+        max_entries: How many open calls are remembered; 100,000 of them take about 40 MB.
         ttl: Seconds after which an open call is forgotten.
 
     Raises:
@@ -128,44 +127,58 @@ class Fence:
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
-        """How many calls are open."""
+        """How many calls are remembered."""
         return len(self._entries)
 
     def enter(
         self, key: FenceKey, call_id: str, *, now: float, changing: bool
     ) -> Passed | Blocked | FenceFull:
-        """Ask, right before the first send, whether a call may be sent; if so it is remembered.
+        """Ask, right before the first send, whether a request may be sent; if so remember its call.
 
         Args:
-            key: What the call is. call_id: Our own id for it. now: Monotonic seconds. changing: The
-            tool makes changes: it is refused where there is no room to remember it. Of
-                other tools the oldest that is not in flight makes room.
+            key: What the call is.
+            call_id: Our own id for it; a later round of the same call has the same.
+            now: Monotonic seconds.
+            changing: The tool makes changes: it is refused where there is no room to remember it.
+                Another then passes unremembered, and nothing is forgotten for either.
         """
         with self._lock:
             self._expire(now)
             found = self._entries.get(key)
+            if found is not None and now - found.begun >= self._ttl:
+                self._drop(key)
+                found = None
+            if found is not None and found.call_id == call_id:
+                found.flights += 1
+                return _PASSED
             if found is not None:
                 return Blocked(
                     call_id=found.call_id,
-                    in_flight=found.in_flight,
+                    in_flight=found.flights > 0,
                     seconds=max(0.0, now - found.begun),
                 )
             if len(self._entries) >= self._max:
-                return FenceFull(entries=len(self._entries)) if changing else Passed()
+                return FenceFull(entries=len(self._entries)) if changing else _PASSED
             self._entries[key] = _Entry(call_id, now)
             self._by_id[call_id] = key
-            return Passed()
+            return _PASSED
 
     def leave(self, call_id: str, ending: Ending) -> None:
-        """Say how a call ended; one that the fence does not know is none of its business."""
+        """Say how a request of a call ended, once for each that passed.
+
+        A call that the fence does not know is none of its business. One of whose requests any may
+        have run stays open, whatever the others ended in.
+        """
         with self._lock:
             key = self._by_id.get(call_id)
             if key is None:
                 return
-            if ending == "settled":
+            entry = self._entries[key]
+            entry.flights -= 1
+            if ending != "settled":
+                entry.unsure = True
+            if entry.flights <= 0 and not entry.unsure:
                 self._drop(key)
-            else:
-                self._entries[key].in_flight = False
 
     def settle(self, call_id: str, *, ran: bool) -> bool:
         """Take the app's word on an open call: it is remembered no longer, whatever the word is.
@@ -187,13 +200,16 @@ class Fence:
             return True
 
     def _expire(self, now: float) -> None:
-        """Forget what is older than the lifetime; entries lie in the order in which they began."""
-        while self._entries:
-            key, oldest = next(iter(self._entries.items()))
-            if now - oldest.begun < self._ttl:
+        """Forget some of what is older than the lifetime; entries lie in the order they began."""
+        for _ in range(_SWEEP):
+            key = next(iter(self._entries), None)
+            if key is None or now - self._entries[key].begun < self._ttl:
                 return
             self._drop(key)
 
     def _drop(self, key: FenceKey) -> None:
         entry = self._entries.pop(key)
         self._by_id.pop(entry.call_id, None)
+
+
+_PASSED: Final = Passed()

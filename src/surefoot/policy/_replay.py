@@ -7,17 +7,18 @@ accord, unless the app declared that its server deduplicates by a key that this 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Final, Literal, get_args
+from typing import Any, Final, Literal, get_args
 
 from ._options import a_bool, one_of, wrong_type, wrong_value
 
 __all__ = [
     "Call",
     "Cause",
+    "CheckEffect",
     "Permission",
     "RepeatOn",
     "Replay",
@@ -31,6 +32,9 @@ RepeatOn = Literal["throttle", "network"]
 ReplayPolicy = Literal["assume-refused", "app-authorized"]
 Cause = Literal["throttle", "session-busy", "network", "reconnect", "auth", "redirect"]
 """Why a request would be sent again: two refusals, two failures, and two moves of HTTP itself."""
+
+CheckEffect = Callable[[str, Mapping[str, Any]], Awaitable[bool | None]]
+"""Finds out whether a call of a tool with these arguments took effect; ``None``: unknown."""
 
 _CAUSES: Final[frozenset[str]] = frozenset(get_args(RepeatOn))
 _POLICIES: Final[tuple[ReplayPolicy, ...]] = get_args(ReplayPolicy)
@@ -87,6 +91,11 @@ class ToolRule:
     repeat_on: AbstractSet[RepeatOn] = frozenset()
     """After what the app allows a repeat: ``"throttle"`` (a 429), ``"network"`` (no answer)."""
 
+    check_effect: CheckEffect | None = None
+    """Awaited with the tool's name and arguments, for at most 10 s, when a call meets an earlier
+    one that may have run and is over: ``True`` if that one took effect, ``False`` if not, ``None``
+    if nobody knows. Only for a tool that makes changes, in a way that only reads (B3)."""
+
     def __post_init__(self) -> None:
         """Check each option by its name."""
         a_bool("makes_changes", self.makes_changes)
@@ -94,6 +103,13 @@ class ToolRule:
         object.__setattr__(self, "repeat_on", frozenset(self.repeat_on))
         if self.idempotency_key is not None:
             _check_key(self.idempotency_key)
+        check: object = self.check_effect
+        if check is None:
+            return
+        if not callable(check):
+            raise wrong_type("check_effect", "an async function of a tool's name and arguments")
+        if not self.makes_changes:
+            raise wrong_value("check_effect", "left out, or makes_changes=True given beside it")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

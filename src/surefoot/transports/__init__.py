@@ -10,6 +10,7 @@ from ._answering import AnsweringTransport
 from ._calls import CallContext, CallTable, WatchedWriter, calling
 from ._clock import Clock, SystemClock, chance
 from ._endpoint import Endpoint
+from ._learned import Learned
 from ._reading import ReadingTransport
 from ._retrying import RetryingTransport
 from ._stack import StackPlan, build_stack, is_stack_for, retrying
@@ -22,6 +23,7 @@ __all__ = [
     "CallTable",
     "Clock",
     "Endpoint",
+    "Learned",
     "ReadingTransport",
     "RetryingTransport",
     "Signer",

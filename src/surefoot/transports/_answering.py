@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from ._endpoint import Endpoint
     from ._family import AsyncTransport, Family, HTTPRequest, HTTPResponse, Line
     from ._fencing import Fencing
+    from ._learned import Learned
 
 __all__ = ["AnsweringTransport"]
 
@@ -67,6 +68,7 @@ class AnsweringTransport:
         owner: Whose stack this is, so that the same Gateway does not wrap twice.
         fencing: What keeps a call that may have run from being made again (B3).
         calls: What the callers of one stream said of their messages beside the messages.
+        learned: What the server's answers have taught the Gateway so far.
     """
 
     def __init__(
@@ -85,6 +87,7 @@ class AnsweringTransport:
         owner: object = None,
         fencing: Fencing | None = None,
         calls: CallTable | None = None,
+        learned: Learned | None = None,
     ) -> None:
         self.wrapped = wrapped
         self.endpoint = endpoint
@@ -100,6 +103,7 @@ class AnsweringTransport:
             clock=self._clock,
             max_body=max_body,
             calls=calls,
+            learned=learned,
         )
         self._fencing = fencing
         self._active = ActiveCalls()
@@ -108,7 +112,8 @@ class AnsweringTransport:
         self._settings: dict[str, Any] = {
             "endpoint": endpoint, "beside": beside, "replay": replay, "name": name,
             "auth_above": auth_above, "on_authorization": on_authorization, "ledger": ledger,
-            "clock": clock, "max_body": max_body, "owner": owner,
+            "clock": clock, "max_body": max_body, "owner": owner, "fencing": fencing,
+            "calls": calls, "learned": learned,
         }  # fmt: skip
 
     @property
@@ -116,9 +121,14 @@ class AnsweringTransport:
         """As the stack below."""
         return getattr(self.wrapped, "proves_not_sent", None)
 
-    def rewrapped(self, wrapped: AsyncTransport) -> AnsweringTransport:
-        """The same answering over another stack."""
-        return AnsweringTransport(wrapped, **self._settings)
+    @property
+    def principal(self) -> str | None:
+        """On whose behalf this stack calls."""
+        return None if self._fencing is None else self._fencing.principal
+
+    def rewrapped(self, wrapped: AsyncTransport, **changes: Any) -> AnsweringTransport:
+        """The same answering over another stack, with other settings where a join brings them."""
+        return AnsweringTransport(wrapped, **{**self._settings, **changes})
 
     async def __aenter__(self) -> Self:
         """Enter what is below, where it can be entered."""
@@ -152,6 +162,8 @@ class AnsweringTransport:
         if self._fencing is not None:
             stopped = self._fencing.admit(record, record.started)
             if stopped is not None:
+                stopped = await self._found_out(self._fencing, stopped, record)
+            if stopped is not None:
                 record.end("not_sent", "fenced")
                 return self._words(written(stopped, record), record, family)
         request.extensions[MARK] = record
@@ -173,6 +185,17 @@ class AnsweringTransport:
             if key is not None:
                 self._active.leave(key, record)
         return await self._answer_error(caught, request, record, family)
+
+    async def _found_out(
+        self, fencing: Fencing, stopped: GiveUp, record: Record
+    ) -> GiveUp | None:
+        """What stands against a call once the app was asked; a cancelled one was never sent."""
+        try:
+            return await fencing.find_out(record, stopped, self._clock)
+        except BaseException:
+            record.end("not_sent", "cancelled")
+            self._file(record)
+            raise
 
     async def _answer_error(
         self, error: Exception, request: HTTPRequest, record: Record, family: Family

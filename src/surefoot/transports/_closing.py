@@ -142,7 +142,7 @@ class ClosingStream:
         if awaited is None and self._state.last_id is not None:
             self._resumptions.stood((self._session, self._state.last_id))
         if awaited is not None and self._state.replied:
-            awaited.record.completed = True
+            awaited.record.completed = not self._state.failed
         elif awaited is not None and not self._left_open and self._open:
             # Closed by its reader before the answer came: what ran is unknown, and nobody is told.
             awaited.record.unanswered = True

@@ -19,7 +19,7 @@ from surefoot.wire import JsonLimits, SseDecoder, safe_event
 from ._content import decoded
 
 if TYPE_CHECKING:
-    from surefoot.wire import Outgoing, Scrub
+    from surefoot.wire import CheckedEvent, Outgoing, Scrub
 
     from ._clock import Clock
     from ._family import HTTPRequest, Line
@@ -142,18 +142,24 @@ class EventReader:
                 if event.id:
                     state.last_id = event.id
                 if event.replies:
-                    self._replied(event.kind)
+                    self._replied(event)
                 out.append(event.wire)
         except UnreadableAnswerError as error:
             self._broken(error)
         return out[0] if len(out) == 1 else b"".join(out)
 
-    def _replied(self, kind: str) -> None:
+    def _replied(self, event: CheckedEvent) -> None:
         self._state.replied = True
-        if self._record is not None and kind == "result":
+        self._state.failed = event.kind == "error"
+        if self._record is not None and event.message is not None:
+            self._record.heard(event.message.value)
+        if self._record is not None and event.kind == "result":
             self._record.completed = True
             if self._record.sent:
                 self._record.sent[-1].effect = "ran"
+        if self._record is not None and self._record.fence is not None:
+            # Its caller may make the same call anew as soon as it has read this event.
+            self._record.fence.release(self._record)
 
     def _broken(self, error: UnreadableAnswerError) -> None:
         self._state.rule = error.rule

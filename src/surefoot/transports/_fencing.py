@@ -1,33 +1,43 @@
 """The law of this file: a call is in the fence from its first send until it ends in something sure.
 
 What is fenced: calls of tools that make changes, always and for the whole Gateway; calls of tools
-that nobody declared, under ``app-authorized``, within their run. What is never fenced: a tool that
-may be repeated after a lost answer, and a call that carries its idempotency key (B3). Rounds of one
-call that carry a ``requestState`` are rounds, and not repeats.
+that nobody declared, under ``app-authorized``, within their run. What is never fenced: a call that
+may be repeated after a lost answer, on the app's word or on a trusted hint, and one that carries
+its idempotency key (B3). A call that meets an open one is answered here, unless the app can find
+out what became of that one.
 """
 
 from __future__ import annotations
 
-import secrets
+import logging
+from copy import deepcopy
+from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, Final
+
+import anyio
 
 from surefoot.policy import Blocked, Fence, FenceFull, Replay, ToolRule, fence_key
 
 from ._giveup import GiveUp
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
+    from ._clock import Clock
     from ._recorder import Record
 
 __all__ = ["Fencing"]
+
+_logger = logging.getLogger("surefoot")
 
 _SURE_STATUSES: Final = frozenset({400, 401, 403, 404, 405, 406, 413, 415, 422})
 """Statuses that a server answers before it runs anything (B3)."""
 
 _OPEN_CODES: Final = range(-32099, -31999)
-_INTERNAL_ERROR: Final = -32603
+_OPEN_ERRORS: Final = frozenset({-32603, -32800})
+"""Internal error, and a request that was cancelled: what ran until then is unknown."""
+
 _UNDECLARED: Final = ToolRule()
+_CHECK_SECONDS: Final = 10.0
+"""How long an app may take to find out what became of an earlier call."""
 
 
 class Fencing:
@@ -37,10 +47,10 @@ class Fencing:
         fence: What is remembered; shared by every stack of a Gateway.
         replay: What the app declared.
         principal: On whose behalf; ``None`` for the app itself.
-        fresh_id: Makes the id of a call.
+        check_seconds: How long ``check_effect`` may take; then the earlier call stays open.
     """
 
-    __slots__ = ("_fence", "_fresh_id", "_principal", "_replay")
+    __slots__ = ("_check_seconds", "_fence", "_replay", "principal")
 
     def __init__(
         self,
@@ -48,12 +58,12 @@ class Fencing:
         replay: Replay,
         *,
         principal: str | None = None,
-        fresh_id: Callable[[], str] = lambda: secrets.token_hex(8),
+        check_seconds: float = _CHECK_SECONDS,
     ) -> None:
         self._fence = fence
         self._replay = replay
-        self._principal = principal
-        self._fresh_id = fresh_id
+        self.principal = principal
+        self._check_seconds = check_seconds
 
     def admit(self, record: Record, now: float) -> GiveUp | None:
         """Let the call pass and remember it, or say why it must not be sent."""
@@ -61,44 +71,70 @@ class Fencing:
         if not call.is_tool_call or call.tool is None or call.key_carried:
             return None
         rule = self._replay.tools.get(call.tool, _UNDECLARED)
-        if "network" in rule.repeat_on:
-            return None
         if not rule.makes_changes and (
-            rule is not _UNDECLARED or self._replay.policy != "app-authorized"
+            rule is not _UNDECLARED
+            or self._replay.policy != "app-authorized"
+            or (call.hinted and self._replay.trust_hints)
         ):
             return None
         outgoing: Any = record.outgoing
         run = None if rule.makes_changes or record.ledger is None else record.ledger.run
         key = fence_key(
             scope=run or "",
-            principal=self._principal,
+            principal=self.principal,
             tool=call.tool,
-            arguments=outgoing.canonical_arguments() or b"",
-            state=outgoing.request_state,
+            arguments=outgoing.canonical_arguments() or b"{}",
         )
-        if record.call_id is None:
-            record.call_id = self._fresh_id()
-        answer = self._fence.enter(key, record.call_id, now=now, changing=rule.makes_changes)
+        call_id: Any = record.call_id
+        answer = self._fence.enter(key, call_id, now=now, changing=rule.makes_changes)
         match answer:
             case Blocked(call_id=earlier, in_flight=in_flight):
                 return GiveUp(outcome="in-flight" if in_flight else "fenced", earlier=earlier)
             case FenceFull():
                 return GiveUp(outcome="fence-full")
             case _:
-                record.fenced = True
+                record.fence = self
                 return None
 
+    async def find_out(self, record: Record, stopped: GiveUp, clock: Clock) -> GiveUp | None:
+        """Ask the app what became of the earlier call, where it declared how to find out.
+
+        It ran: the call is answered locally and says so. It did not: the call passes, unless
+        somebody else was quicker. Anything else, and a check that raises or takes too long, leaves
+        the earlier call open. One that is in flight is never asked about.
+        """
+        if stopped.outcome != "fenced" or stopped.earlier is None:
+            return stopped
+        tool: Any = record.call.tool
+        check = self._replay.tools.get(tool, _UNDECLARED).check_effect
+        if check is None:
+            return stopped
+        outgoing: Any = record.outgoing
+        ran: object = None
+        with anyio.move_on_after(self._check_seconds):
+            try:
+                told: Any = check(tool, deepcopy(outgoing.arguments or {}))
+                ran = await told if isawaitable(told) else told
+            except Exception as raised:  # noqa: BLE001 - a check that fails has found out nothing
+                _logger.warning("check_effect of a tool raised %s", type(raised).__name__)
+        # Whoever settled it meanwhile knew more than this answer, which is then out of date.
+        if not isinstance(ran, bool) or not self._fence.settle(stopped.earlier, ran=ran):
+            return stopped
+        if ran:
+            return GiveUp(outcome="already-ran", earlier=stopped.earlier)
+        return self.admit(record, clock.monotonic())
+
     def release(self, record: Record) -> None:
-        """Say how a remembered call ended; once it is filed, nothing more happens to it."""
-        if not record.fenced:
+        """Say how a remembered call ended; once it is told, nothing more happens to it."""
+        if record.fence is not self:
             return
-        record.fenced = False
-        assert record.call_id is not None  # noqa: S101 - it was given one when it was admitted
-        self._fence.leave(record.call_id, "settled" if _is_settled(record) else "may-have-run")
+        record.fence = None
+        call_id: Any = record.call_id
+        self._fence.leave(call_id, "settled" if _is_settled(record) else "may-have-run")
 
 
 def _is_settled(record: Record) -> bool:
-    """Whether the call ended in something sure (B3)."""
+    """Whether the request ended in something sure (B3)."""
     if record.completed or all(sent.effect == "not_sent" for sent in record.sent):
         return True
     if record.may_have_run or record.ended == "cut":
@@ -107,5 +143,5 @@ def _is_settled(record: Record) -> bool:
     if record.ended == "refused" and last.kind is not None:
         return True
     if record.code is not None and (last.status or 0) < 300:
-        return record.code != _INTERNAL_ERROR and record.code not in _OPEN_CODES
+        return record.code not in _OPEN_ERRORS and record.code not in _OPEN_CODES
     return last.status in _SURE_STATUSES

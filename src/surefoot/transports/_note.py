@@ -59,11 +59,13 @@ class Note(NamedTuple):
 class EventState:
     """What has gone by on one event stream: written by Reading, read by Answering."""
 
-    __slots__ = ("last_id", "replied", "rule", "too_large")
+    __slots__ = ("failed", "last_id", "replied", "rule", "too_large")
 
     def __init__(self) -> None:
         self.replied = False
         """The answer to the request has gone by."""
+        self.failed = False
+        """It was an error, and no result."""
         self.last_id: str | None = None
         """The last event id, from which a client could resume."""
         self.rule: str | None = None

@@ -7,14 +7,17 @@ be read as one message is treated as a tool call that nobody declared (D1).
 
 from __future__ import annotations
 
+import secrets
+from collections.abc import Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from surefoot.evidence import current_ledger
 from surefoot.policy import Call, idempotency_value
 from surefoot.wire import read_request
 
 from ._body import MAX_REQUEST_BODY, buffer_request
+from ._learned import HEADER_MISMATCH
 from ._notices import origin_of
 from ._recorder import Record
 
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
     from ._calls import CallTable
     from ._clock import Clock
     from ._family import Family, HTTPRequest
+    from ._learned import Learned
 
 __all__ = ["Opener"]
 
@@ -40,9 +44,10 @@ class Opener:
         clock: Time.
         max_body: Bytes of a request body that are kept for a repeat (D10).
         calls: What the callers of one stream said of their messages beside the messages.
+        learned: What the server's answers have taught so far.
     """
 
-    __slots__ = ("_calls", "_clock", "_ledger", "_max_body", "_name", "_replay")
+    __slots__ = ("_calls", "_clock", "_learned", "_ledger", "_max_body", "_name", "_replay")
 
     def __init__(
         self,
@@ -53,6 +58,7 @@ class Opener:
         clock: Clock,
         max_body: int = MAX_REQUEST_BODY,
         calls: CallTable | None = None,
+        learned: Learned | None = None,
     ) -> None:
         self._replay = replay
         self._name = name
@@ -60,6 +66,7 @@ class Opener:
         self._clock = clock
         self._max_body = max_body
         self._calls = calls
+        self._learned = learned
 
     async def open(self, request: HTTPRequest, family: Family) -> Record:
         """Buffer the body, and begin the record of a request."""
@@ -132,9 +139,39 @@ class Opener:
             is not None
         )
         call = _known_call(
-            method=method, tool=tool, is_tool_call=True, key_carried=carried, resendable=resendable
+            method=method,
+            tool=tool,
+            is_tool_call=True,
+            key_carried=carried,
+            resendable=resendable,
+            hinted=self._learned is not None and self._learned.hinted(tool),
         )
         return outgoing, call
+
+    def call_id(self, record: Record) -> str:
+        """Our id for the call that a request is, or goes on with (D33)."""
+        asked = record.outgoing
+        known = None
+        if self._learned is not None and asked is not None:
+            known = self._learned.call_of(asked)
+        return known or secrets.token_hex(8)
+
+    def heard(self, record: Record, message: Mapping[str, Any]) -> None:
+        """Learn from an answer of the server's own, as it was checked."""
+        asked = record.outgoing
+        if self._learned is None or asked is None:
+            return
+        result = message.get("result")
+        if asked.method == "tools/list":
+            if isinstance(result, dict):
+                self._learned.listed(asked, cast("dict[str, Any]", result))
+        elif asked.method == "tools/call":
+            if isinstance(result, dict):
+                told = cast("dict[str, Any]", result)
+                if "requestState" in told and record.call_id is not None:
+                    self._learned.begun(record.call_id, told["requestState"])
+            elif record.code == HEADER_MISMATCH and record.call_id is not None:
+                self._learned.mismatched(record.call_id, asked)
 
 
 @lru_cache(maxsize=256)
@@ -145,6 +182,7 @@ def _known_call(
     is_tool_call: bool = False,
     key_carried: bool = False,
     resendable: bool = True,
+    hinted: bool = False,
 ) -> Call:
     """A ``Call``; the same few are wanted again and again."""
     return Call(
@@ -153,4 +191,5 @@ def _known_call(
         is_tool_call=is_tool_call,
         key_carried=key_carried,
         resendable=resendable,
+        hinted=hinted,
     )

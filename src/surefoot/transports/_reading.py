@@ -240,8 +240,8 @@ def _write_down(record: Record, checked: CheckedAnswer, scrub: Scrub | None) -> 
         record.completed = True
         if sent is not None:
             sent.effect = "ran"
-    if checked.kind == "error" and checked.message is not None:
-        record.code = checked.message.value["error"]["code"]
+    if checked.message is not None and checked.kind in _REPLIES:
+        record.heard(checked.message.value)
     if sent is not None:
         sent.hits += checked.scrubbed
         sent.unsearched = 0 if scrub is None else scrub.too_short

@@ -8,7 +8,7 @@ second series, hidden behind somebody else's wrapper, from multiplying sends (R2
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
@@ -31,12 +31,17 @@ if TYPE_CHECKING:
     from surefoot.wire import Outgoing
 
     from ._family import HTTPRequest
+    from ._fencing import Fencing
     from ._opening import Opener
 
 __all__ = ["MARK", "Record", "Sent", "mark_of"]
 
 MARK: Final = "surefoot.record"
 """The name under which a record hangs on ``request.extensions``."""
+
+
+_CANCELLED: Final = -32800
+"""What servers answer to a request that ``notifications/cancelled`` ended."""
 
 
 def mark_of(request: HTTPRequest) -> Record | None:
@@ -115,14 +120,15 @@ class Record:
     """Monotonic seconds at which the caller of this one call stops listening (B6)."""
     code: int | None = None
     """The code of a JSON-RPC error that answered it."""
-    fenced: bool = False
-    """The fence remembers it, and is to be told how it ended (B3)."""
+    fence: Fencing | None = None
+    """What remembers it, and is to be told how it ended (B3)."""
     abandoned: bool = False
     """Its caller has cancelled it by a message; nothing more is sent for it (B2)."""
     waiting: anyio.CancelScope | None = None
     """The wait under way, which a cancellation by message ends."""
     _asks: tuple[Outgoing | None, Call] | None = None
     _endpoint: str | None = None
+    _call_id: str | None = None
 
     def __init__(
         self,
@@ -163,6 +169,19 @@ class Record:
             self._endpoint = self._opener.endpoint(self._url)
         return self._endpoint
 
+    @property
+    def call_id(self) -> str | None:
+        """Our id for the call; ``None`` for what is no tool call. Made when first wanted."""
+        if self._call_id is None and self.call.is_tool_call:
+            self._call_id = self._opener.call_id(self)
+        return self._call_id
+
+    def heard(self, message: Mapping[str, Any]) -> None:
+        """Take note of an answer of the server's own, as it was checked."""
+        if "error" in message:
+            self.code = message["error"]["code"]
+        self._opener.heard(self, message)
+
     def _read(self) -> tuple[Outgoing | None, Call]:
         """Read the body, once, and let go of it."""
         body, self._body = self._body, None
@@ -186,6 +205,10 @@ class Record:
         if self.filed:
             return
         self.filed = True
+        if self.code == _CANCELLED and not self.completed:
+            # The server stopped it at its caller's word; how far it had come, nobody says (D27).
+            self.unanswered = True
+            self.ended, self.why = "cut", "cancelled"
         if self.ledger is not None:
             self.ledger.file(self.as_evidence(now))
 

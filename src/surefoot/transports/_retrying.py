@@ -229,6 +229,8 @@ class RetryingTransport:
         while True:
             if self._end is not None and began >= record.started + self._end:
                 raise cut(record, self._end)
+            if record.ends is not None and began >= record.ends:
+                raise cut(record, record.ends - record.started)
             sent = Sent(reason, began)
             record.sent.append(sent)
             response, fact = await self._attempt(target, sent, record, family)

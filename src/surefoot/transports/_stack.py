@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from ._clock import Clock
     from ._endpoint import Endpoint
     from ._family import AsyncTransport
+    from ._learned import Learned
     from ._vending import Signer
 
 __all__ = ["StackPlan", "build_stack", "is_stack_for", "retrying"]
@@ -64,6 +65,7 @@ class StackPlan:
     user_token: Secret | None = None
     fence: Fence | None = None
     calls: CallTable | None = None
+    learned: Learned | None = None
 
 
 def build_stack(wire: AsyncTransport, plan: StackPlan) -> AnsweringTransport:
@@ -73,7 +75,8 @@ def build_stack(wire: AsyncTransport, plan: StackPlan) -> AnsweringTransport:
     series takes this Gateway's ledger and declaration.
 
     Raises:
-        ValueError: the stack below declares something else for the same endpoint.
+        ValueError: the stack below declares something else for the same endpoint, or acts for
+            another principal.
     """
     if isinstance(wire, AnsweringTransport) and _same_endpoint(wire, plan):
         return _joined(wire, plan)
@@ -115,11 +118,16 @@ def build_stack(wire: AsyncTransport, plan: StackPlan) -> AnsweringTransport:
         ledger=plan.ledger,
         clock=plan.clock,
         owner=plan.owner,
-        fencing=None
-        if plan.fence is None
-        else Fencing(plan.fence, plan.replay, principal=plan.principal),
+        fencing=_fencing(plan),
         calls=plan.calls,
+        learned=plan.learned,
     )
+
+
+def _fencing(plan: StackPlan) -> Fencing | None:
+    if plan.fence is None:
+        return None
+    return Fencing(plan.fence, plan.replay, principal=plan.principal)
 
 
 def _rules(plan: StackPlan) -> tuple[Rule, ...]:
@@ -139,12 +147,24 @@ def _same_endpoint(stack: AnsweringTransport, plan: StackPlan) -> bool:
 
 
 def _joined(stack: AnsweringTransport, plan: StackPlan) -> AnsweringTransport:
+    if stack.principal != plan.principal:
+        msg = (
+            "client: it is already protected for another principal, whose credentials it would "
+            "use; protect a client of its own for each"
+        )
+        raise ValueError(msg)
     series = _series_below(stack)
     if series is None:
         return stack
     replay = plan.replay if plan.replay.declares else None
     joined = series.joined(ledger=plan.ledger, replay=replay)
-    return _rebuilt(stack, series, joined)
+    below = _rebuilt(stack.wrapped, series, joined)
+    if replay is None:
+        return stack.rewrapped(below)
+    # The declaration is this Gateway's, and so is the fence that keeps to it, and that it settles.
+    return stack.rewrapped(
+        below, replay=replay, fencing=_fencing(plan), learned=plan.learned
+    )
 
 
 def retrying(

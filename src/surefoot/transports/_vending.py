@@ -21,7 +21,7 @@ from surefoot.credentials import (
     Issued,
     as_issued,
 )
-from surefoot.errors import AuthorizationRequiredError, CredentialError
+from surefoot.errors import AuthorizationRequiredError, CredentialError, NotSentError
 
 from ._errors import bared, cleaned
 from ._family import copy_request, family_of, lines_of, values_of
@@ -155,6 +155,9 @@ class VendingTransport:
                 copy, error = await self._sign(copy)
                 if error is not None:
                     return None, error
+            if record is not None and record.abandoned:
+                record.end("not_sent", "cancelled")
+                return None, NotSentError(cause="cancelled", tool=record.call.tool)
             if sent is not None:
                 sent.effect = "unknown"
                 if issued is not None:

@@ -1,0 +1,135 @@
+"""The law of this file: what a server's own answers teach is kept for its Gateway, and bounded.
+
+Which tools it lists and what it hints of them (D29, D30), and which later requests belong to a call
+that has begun: its ``requestState`` rounds, and the one sent again after a header mismatch (D33).
+Hints are kept only where the app trusts them; of a state only a digest is kept. Safe from any
+thread.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any, Final, cast
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from surefoot.policy import Replay
+    from surefoot.wire import Outgoing
+
+__all__ = ["HEADER_MISMATCH", "Learned"]
+
+HEADER_MISMATCH: Final = -32020
+"""The call's headers do not fit its body; the SDK reads the tool's schema and sends it again."""
+
+_MOST_HINTS: Final = 10_000
+_MOST_LISTS: Final = 256
+_MOST_CALLS: Final = 10_000
+
+
+class Learned:
+    """What the answers of one server have taught so far.
+
+    Args:
+        replay: What the app declared.
+        report: Told, once for each, of a declared tool that a complete list does not hold.
+    """
+
+    __slots__ = ("_calls", "_declared", "_hints", "_lists", "_lock", "_report", "_reported")
+
+    def __init__(self, replay: Replay, report: Callable[[str], None]) -> None:
+        self._declared = frozenset(replay.tools)
+        self._hints: OrderedDict[str, bool] | None = OrderedDict() if replay.trust_hints else None
+        self._report = report
+        self._reported: set[str] = set()
+        self._lists: OrderedDict[object, frozenset[str]] = OrderedDict()
+        self._calls: OrderedDict[bytes, str] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def hinted(self, tool: str | None) -> bool:
+        """Whether the server hints that this tool may be repeated; ``False`` where unknown."""
+        if self._hints is None or tool is None:
+            return False
+        with self._lock:
+            return self._hints.get(tool, False)
+
+    def listed(self, asked: Outgoing, result: Mapping[str, Any]) -> None:
+        """Take one page of ``tools/list``; after the last one, report what the list lacks."""
+        entries: Any = result.get("tools")
+        if not isinstance(entries, list):
+            return
+        tools = [cast("dict[str, Any]", one) for one in entries if isinstance(one, dict)]  # pyright: ignore[reportUnknownVariableType]
+        began, goes_on = asked.params.get("cursor"), result.get("nextCursor")
+        missing: list[str] = []
+        with self._lock:
+            self._take_hints(tools)
+            seen = frozenset(one.get("name") for one in tools) & self._declared
+            if began is not None:
+                before = self._lists.pop(_name(began), None)
+                if before is None:
+                    return  # the pages before this one were not seen here
+                seen |= before
+            if goes_on:
+                _keep(self._lists, _name(goes_on), seen, _MOST_LISTS)
+                return
+            missing = sorted(self._declared - seen - self._reported)
+            self._reported.update(missing)
+        for tool in missing:
+            self._report(tool)
+
+    def _take_hints(self, tools: list[dict[str, Any]]) -> None:
+        if self._hints is None:
+            return
+        for one in tools:
+            name: object = one.get("name")
+            said: Any = one.get("annotations")
+            hints = cast("dict[str, Any]", said) if isinstance(said, dict) else {}
+            if isinstance(name, str):
+                repeatable = (hints.get("readOnlyHint"), hints.get("idempotentHint"))
+                _keep(self._hints, name, True in repeatable, _MOST_HINTS)
+
+    def begun(self, call_id: str, state: object) -> None:
+        """A round of a call ended with the state that its next round will carry."""
+        if isinstance(state, str):
+            with self._lock:
+                _keep(self._calls, _digest(b"state", state), call_id, _MOST_CALLS)
+
+    def mismatched(self, call_id: str, asked: Outgoing) -> None:
+        """A call was refused for its headers, and will be sent again with others."""
+        with self._lock:
+            _keep(self._calls, _same(asked), call_id, _MOST_CALLS)
+
+    def call_of(self, asked: Outgoing) -> str | None:
+        """The call that this request goes on with, or ``None`` where it is a call of its own."""
+        if not self._calls:
+            return None
+        state = asked.request_state
+        with self._lock:
+            if state is not None:
+                return self._calls.get(_digest(b"state", state))
+            return self._calls.pop(_same(asked), None)
+
+
+def _name(cursor: object) -> object:
+    """A cursor as a key: whatever a server may have sent."""
+    return cursor if isinstance(cursor, str) else repr(cursor)
+
+
+def _keep(table: OrderedDict[Any, Any], key: object, value: object, most: int) -> None:
+    table[key] = value
+    table.move_to_end(key)
+    if len(table) > most:
+        table.popitem(last=False)
+
+
+def _digest(kind: bytes, text: str) -> bytes:
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16, key=kind).digest()
+
+
+def _same(asked: Outgoing) -> bytes:
+    """What the same call is known by, whatever its id and its headers."""
+    known = blake2b((asked.canonical_arguments() or b"{}"), digest_size=16, key=b"mismatch")
+    known.update(b"\x00" + (asked.tool or "").encode("utf-8", "surrogatepass"))
+    return known.digest()
