@@ -57,6 +57,9 @@ class CommandCredentials:
     refreshable: ClassVar[bool] = True
     """Running it again may print a fresh one."""
 
+    steps_up: ClassVar[bool] = False
+    """The program is not told which scopes are asked for."""
+
     def __init__(
         self,
         argv: Sequence[str | os.PathLike[str]],

@@ -65,6 +65,9 @@ class FileCredentials:
     refreshable: ClassVar[bool] = True
     """Whoever rewrites the file may have put a fresh one there."""
 
+    steps_up: ClassVar[bool] = False
+    """It holds one credential, whatever scopes are asked for."""
+
     def __init__(
         self,
         path: str | os.PathLike[str],

@@ -183,6 +183,8 @@ class CredentialProvider(Protocol):
     """Whoever can answer for a credential. Any async callable is made into one by ``as_provider``.
 
     It is asked for every attempt, so it keeps what may be kept (R107: the transport keeps nothing).
+    Two attributes may say what it cannot do: ``refreshable = False``, that a rejected credential is
+    followed by no other, and ``steps_up = False``, that the scopes of a request change nothing.
     It raises ``CredentialError`` when it has none; what else it raises is never shown to anybody,
     because such texts quote secrets. It must let cancellation pass.
     """

@@ -41,7 +41,7 @@ class RetryingCredentials:
         ValueError: an option is out of its range.
     """
 
-    __slots__ = ("_clock", "_draw", "_limits", "_provider", "refreshable")
+    __slots__ = ("_clock", "_draw", "_limits", "_provider", "refreshable", "steps_up")
 
     def __init__(
         self,
@@ -61,6 +61,7 @@ class RetryingCredentials:
         self._clock: Clock = clock or MachineClock()
         self._draw = draw
         self.refreshable = bool(getattr(self._provider, "refreshable", True))
+        self.steps_up = bool(getattr(self._provider, "steps_up", self.refreshable))
 
     async def vend(
         self, request: CredentialRequest, /

@@ -67,6 +67,7 @@ class SharedCredentials:
     __slots__ = (
         "_clock", "_cooldown", "_entries", "_lifetime", "_lock", "_max_entries", "_max_rejections",
         "_pepper", "_provider", "_skew", "_window", "refreshable",
+        "steps_up",
     )  # fmt: skip
 
     def __init__(
@@ -83,6 +84,7 @@ class SharedCredentials:
     ) -> None:
         self._provider: CredentialProvider = as_provider(provider, option="provider")
         self.refreshable = bool(getattr(self._provider, "refreshable", True))
+        self.steps_up = bool(getattr(self._provider, "steps_up", self.refreshable))
         self._skew = seconds("skew", skew)
         self._lifetime = inf if lifetime is None else seconds("lifetime", lifetime)
         self._max_rejections = count("max_rejections", max_rejections)

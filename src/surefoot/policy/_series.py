@@ -61,7 +61,7 @@ class Answered:
     """Which of the series' rules recognised it."""
 
     rejected: bool = False
-    """A 401 to a credential that we vended, so that a forced vend could help."""
+    """A 401, or a 403 for want of scopes, to a credential of ours; a forced vend could help."""
 
     redirect: bool = False
     """A 307 or 308 that stays within the origin (B11)."""

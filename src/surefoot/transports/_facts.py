@@ -28,17 +28,19 @@ __all__ = ["answered", "as_final", "conclude", "cut", "failed"]
 _logger = logging.getLogger("surefoot")
 
 
-def answered(sent: Sent, found: tuple[Verdict, int] | None, *, moved: bool) -> Answered:
+def answered(
+    sent: Sent, found: tuple[Verdict, int] | None, *, moved: bool, rejected: bool
+) -> Answered:
     """An attempt with an answer, which is not yet a success (R23).
 
     Args:
         sent: The attempt, whose status is known.
         found: What a rule recognised, and which rule.
         moved: The answer is a redirect that would be followed.
+        rejected: A forced vend could help.
     """
     status = sent.status or 0
     if found is None:
-        rejected = status == 401 and sent.refreshable
         return Answered(status=status, rejected=rejected, redirect=moved)
     verdict, index = found
     sent.outcome = "refused"

@@ -73,6 +73,8 @@ class Sent:
     """Errors from below prove what left."""
     refreshable: bool = False
     """A forced vend could hand out another credential than the one that this attempt carried."""
+    steps_up: bool = False
+    """It could hand out one with more scopes."""
 
     def __init__(self, reason: Reason, started: float) -> None:
         self.reason = reason
@@ -99,6 +101,12 @@ class Record:
     """The last credential was rejected: the next vend must not hand out the same."""
     rejected: object | None = None
     """The generation of the credential that was last vended; opaque (B9)."""
+    challenge: str | None = None
+    """What the answer that rejected it said, once checked (D23)."""
+    scopes: tuple[str, ...] = ()
+    """The scopes that it was asked for with."""
+    missing: tuple[str, ...] = ()
+    """The scopes that the answer said were missing."""
     waited: float = 0.0
     unanswered: bool = False
     """Some attempt had no answer and is not proven unsent."""

@@ -17,6 +17,7 @@ from surefoot.errors import RateLimitedError
 from surefoot.policy import Fact, Replay, Retry, Rule, Series, ThrottleRule, Verdict, Wait
 
 from ._body import MAX_REQUEST_BODY, closed, let_go
+from ._challenged import is_rejected
 from ._clock import Clock, SystemClock, chance
 from ._facts import answered, as_final, conclude, cut, failed
 from ._family import (
@@ -40,8 +41,8 @@ if TYPE_CHECKING:
 
 __all__ = ["RetryingTransport"]
 
-_UNAUTHORIZED: Final = 401
-_TELLING: Final = frozenset({307, 308, 401})
+_ABOUT_CREDENTIALS: Final = frozenset({401, 403})
+_TELLING: Final = frozenset({307, 308, 401, 403})
 """Statuses that a series may answer by itself, besides what its rules recognise (B11, D4)."""
 
 _INERT: Final = Retry()
@@ -287,10 +288,13 @@ class RetryingTransport:
             if found is None and status not in _TELLING:
                 record.end("answered", "final-answer", status)
                 return response, None
-            moved = None
-            if found is None and self._redirects and status != _UNAUTHORIZED:
-                moved = redirect_target(target, response)
-            return response, answered(sent, found, moved=moved is not None)
+            moved = rejected = False
+            if found is None:
+                if status in _ABOUT_CREDENTIALS:
+                    rejected = is_rejected(response, sent, record)
+                elif self._redirects:
+                    moved = redirect_target(target, response) is not None
+            return response, answered(sent, found, moved=moved, rejected=rejected)
         finally:
             sent.ended = self._clock.monotonic()
 

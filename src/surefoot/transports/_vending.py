@@ -12,6 +12,7 @@ the bytes (R112, R113). What was secret is sealed onto the answer for the scrub,
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
 from surefoot.credentials import (
@@ -46,6 +47,7 @@ CREDENTIAL_HEADERS: Final = frozenset(
 """Headers whose values are secret wherever they came from; never ``mcp-session-id``."""
 
 _UNAUTHORIZED: Final = 401
+_REDIRECTS: Final = 300
 _PUBLIC: Final = frozenset({b"content-length", b"date", b"host", b"mcp-session-id", b"x-amz-date"})
 """What a signer may add or change without making a secret of it."""
 
@@ -85,7 +87,8 @@ class VendingTransport:
     ) -> None:
         self.wrapped = wrapped
         self._provider = credentials
-        self._refreshable = getattr(credentials, "refreshable", True)
+        self._refreshable = bool(getattr(credentials, "refreshable", True))
+        self._steps_up = bool(getattr(credentials, "steps_up", self._refreshable))
         self._signer = signer
         self._static = {
             name.lower().encode("ascii"): value.encode("ascii")
@@ -163,13 +166,14 @@ class VendingTransport:
                 if issued is not None:
                     sent.credential = issued.kind
                     sent.refreshable = self._refreshable
+                    sent.steps_up = self._steps_up
             seal = self._seal(request, copy, issued)
             try:
                 response = await self.wrapped.handle_async_request(copy)
             except Exception as raised:  # noqa: BLE001 - its text or its frames may quote the headers
                 return None, cleaned(raised, family_of(request), seal)
-            if issued is not None and response.status_code != _UNAUTHORIZED:
-                issued.generation.accepted = True
+            if issued is not None:
+                self._heard(response.status_code, issued, record)
             response.extensions[SEAL] = seal
             return saying_nothing(response, family_of(request), seal), None
         except BaseException as cut:
@@ -184,9 +188,17 @@ class VendingTransport:
     ) -> tuple[Issued | None, Exception | None]:
         """Ask the provider; whatever it raises is told apart, and never quoted."""
         asks = self._plain
-        if record is not None and record.force:
-            asks = CredentialRequest(**self._asks, force=True, rejected=record.rejected)
-            record.force = False
+        if record is not None:
+            if record.force:
+                asks = replace(
+                    asks,
+                    scopes=tuple(dict.fromkeys((*asks.scopes, *record.missing))),
+                    force=True,
+                    rejected=record.rejected,
+                    challenge=record.challenge,
+                )
+                record.force = False
+            record.scopes = asks.scopes
         try:
             issued = as_issued(await watched(provider.vend(asks)), service=self._service)
         except Exception as error:  # noqa: BLE001 - a provider's text quotes secrets
@@ -200,6 +212,16 @@ class VendingTransport:
         if record is not None:
             record.rejected = issued.generation
         return issued, None
+
+    def _heard(self, status: int, issued: Issued, record: Record | None) -> None:
+        """Note that a server accepted it, and that scopes were missing which let a call in now."""
+        if status != _UNAUTHORIZED:
+            issued.generation.accepted = True
+        if record is None or not record.missing or status >= _REDIRECTS:
+            return
+        scopes = tuple(dict.fromkeys((*self._plain.scopes, *record.missing)))
+        self._plain = replace(self._plain, scopes=scopes)
+        record.missing = ()
 
     async def _sign(self, copy: HTTPRequest) -> tuple[HTTPRequest, Exception | None]:
         signer: Any = self._signer
