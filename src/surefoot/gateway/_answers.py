@@ -79,13 +79,11 @@ def is_the_servers(error: BaseException) -> bool:
 
 def the_one_in(error: Exception) -> Exception:
     """The one error inside a group of one, however deep; any other error as it is."""
-    inner: tuple[Exception, ...] = (error,)
-    while len(inner) == 1:
+    inner: tuple[Any, ...] = (error,)
+    while len(inner) == 1 and isinstance(inner[0], ExceptionGroup):
         error = inner[0]
-        if not isinstance(error, ExceptionGroup):
-            break
-        inner = cast("ExceptionGroup[Exception]", error).exceptions
-    return error
+        inner = inner[0].exceptions
+    return inner[0] if len(inner) == 1 else error
 
 
 def raise_for_outcome(

@@ -47,8 +47,8 @@ _logger = logging.getLogger("surefoot")
 
 _JSON: Final = (b"content-type", b"application/json")
 _EVENTS: Final = (b"content-type", b"text/event-stream")
-_KEPT: Final = frozenset({b"mcp-session-id", b"retry-after", b"www-authenticate"})
 _AUTH: Final = frozenset({401, 403})
+_KEPT: Final = frozenset({b"mcp-session-id", b"retry-after", b"www-authenticate"})
 
 
 class AnsweringTransport:
@@ -278,6 +278,9 @@ class AnsweringTransport:
             await let_go(response)
             body = written_error(given_up, record, code=note.code)
             return self._local(status, [_JSON, *kept], body, record, family)
+        if how is Passing.STATUS_BARE:
+            await let_go(response)
+            return self._local(status, kept, b"", record, family)
         if how is Passing.WORDS_ALONE:
             body = b"".join([part async for part in response.stream])
             await response.aclose()
@@ -310,9 +313,6 @@ class AnsweringTransport:
         return self._local(200, [_EVENTS], body, record, family)
 
     def _words(self, body: bytes, record: Record, family: Family) -> HTTPResponse:
-        if how is Passing.STATUS_BARE:
-            await let_go(response)
-            return self._local(status, kept, b"", record, family)
         """An answer of our own, at 200."""
         return self._local(200, [_JSON], body, record, family)
 

@@ -162,9 +162,7 @@ def _joined(stack: AnsweringTransport, plan: StackPlan) -> AnsweringTransport:
     if replay is None:
         return stack.rewrapped(below)
     # The declaration is this Gateway's, and so is the fence that keeps to it, and that it settles.
-    return stack.rewrapped(
-        below, replay=replay, fencing=_fencing(plan), learned=plan.learned
-    )
+    return stack.rewrapped(below, replay=replay, fencing=_fencing(plan), learned=plan.learned)
 
 
 def retrying(
