@@ -40,11 +40,23 @@ def lower_percent(text: str) -> str:
     return re.sub("%[0-9A-F]{2}", lambda match: match[0].lower(), text)
 
 
+def every_letter(text: str, form: str = "04x", step: int = 1) -> str:
+    """As JSON may write any text, though few do."""
+    return "".join(
+        char if number % step and char not in '"\\' else f"\\u{ord(char):{form}}"
+        for number, char in enumerate(text)
+    )
+
+
 SPELLINGS: dict[str, Spelling] = {
     "as it is": str,
     "JSON-escaped": lambda s: json.dumps(s)[1:-1],
     "JSON-escaped twice": lambda s: json.dumps(json.dumps(s)[1:-1])[1:-1],
     "JSON-escaped, slashes too": lambda s: json.dumps(s)[1:-1].replace("/", "\\/"),
+    "every letter escaped": every_letter,
+    "every letter escaped, upper case": lambda s: every_letter(s, "04X"),
+    "every letter escaped, and once more": lambda s: json.dumps(every_letter(s))[1:-1],
+    "every second letter escaped": lambda s: every_letter(s, step=2),
     "percent-encoded": lambda s: urllib.parse.quote(s, safe=""),
     "percent-encoded, lower case": lambda s: lower_percent(urllib.parse.quote(s, safe="")),
     "percent-encoded but for slashes": urllib.parse.quote,
@@ -59,6 +71,7 @@ SPELLINGS: dict[str, Spelling] = {
     "base64url, two bytes in": shifted("xy", "qr", "url"),
     "base64 without padding": lambda s: shifted("", "")(s).rstrip("="),
     "base64, percent-encoded": lambda s: urllib.parse.quote(shifted("", "")(s), safe=""),
+    "base64, every letter escaped": lambda s: every_letter(shifted("", "")(s)),
     "base64, slashes escaped": lambda s: shifted("x", "")(s).replace("/", "\\/"),
 }
 spellings = pytest.mark.parametrize("spell", SPELLINGS.values(), ids=SPELLINGS)
@@ -231,3 +244,21 @@ def test_the_error_of_a_text_that_is_no_json_holds_no_secret() -> None:
         Scrub([TOKEN])(b"[" + TOKEN)
     assert TOKEN.decode() not in repr(caught.value)
     assert caught.value.__context__ is None
+
+
+def test_escapes_of_other_letters_change_nothing() -> None:
+    """B7. A text in a text, as Go and Python write them, without a secret: the same bytes."""
+    inner = json.dumps({"a": "<b>", "e": "\u00e9"}).replace("<", "\\u003c")
+    text = dumps([inner, every_letter(TOKEN[:-1].decode())])
+    clean, hits = Scrub([TOKEN])(text)
+    assert (clean, hits) == (text, 0)
+    assert clean is text
+
+
+def test_what_stands_around_an_escaped_secret_stays() -> None:
+    """B7. Other escapes, and other ways in which the same secret is written."""
+    token = TOKEN.decode()
+    value = f"\\u003cb\\u003e {every_letter(token)} \\u003c {token} {every_letter(token)}\\u003e"
+    clean, hits = Scrub([TOKEN])(dumps([value]))
+    assert hits == 3
+    assert loads(clean) == [f"\\u003cb\\u003e {MARK} \\u003c {MARK} {MARK}\\u003e"]

@@ -7,6 +7,10 @@ by a *needle*, its longest part that no escaping changes; only where a needle is
 parsed, and each string in it, keys included, matched exactly. What is replaced is always part of a
 string's value, so that the result is JSON again.
 
+JSON lets any character be written as an escape of four hexadecimal digits, so that a text in a text
+may hold no needle at all. Where such an escape of a printable character is seen, the needles are
+looked for once more in the text with those escapes opened.
+
 The needle is taken from the end of a part: tokens of one kind begin alike, and end by chance.
 
 A ``Scrub`` holds secrets in a closure, shows nothing, and neither pickles nor copies.
@@ -37,6 +41,9 @@ _ALNUM: Final = re.compile(rb"[A-Za-z0-9]{4,}")
 _SCHEME: Final = re.compile(rb"[A-Za-z][A-Za-z0-9-]* +(?=[^ ])")
 _UNRESERVED: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._~-")
 _BASE64: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/_-")
+_ESCAPE: Final = b"\\u00"
+_ESCAPED: Final = re.compile(r"\\+u00([2-7][0-9A-Fa-f])")
+"""A printable ASCII character as a JSON escape, however often its backslash was escaped."""
 _ALSO: Final = {"+": "|-", "/": "|_"}
 
 
@@ -92,7 +99,8 @@ class Scrub:
             if text.find(needle) >= 0:
                 break
         else:
-            return text, 0
+            if text.find(_ESCAPE) < 0 or not self._is_in_escapes(text):
+                return text, 0
         cleaner = _Cleaner(self._secrets())
         value = cleaner.clean(loads(text))
         return (dumps(value), cleaner.hits) if cleaner.hits else (text, 0)
@@ -103,10 +111,16 @@ class Scrub:
             if text.find(needle) >= 0:
                 break
         else:
-            return False
+            if text.find(_ESCAPE) < 0 or not self._is_in_escapes(text):
+                return False
         cleaner = _Cleaner(self._secrets())
         cleaner.clean(text.decode("latin-1"))
         return cleaner.hits > 0
+
+    def _is_in_escapes(self, text: bytes) -> bool:
+        """Tell whether a needle is found once the escapes of printable characters are opened."""
+        opened = _ESCAPED.sub(_opened, text.decode("latin-1")).encode("latin-1")
+        return any(opened.find(needle) >= 0 for needle in self._needles())
 
 
 class _Cleaner:
@@ -152,7 +166,36 @@ class _Cleaner:
             if kept:
                 self.hits += len(kept)
                 text = MARK.join([*kept, text[end:]])
-        return text
+        return self._clean_escaped(text) if _ESCAPED.search(text) else text
+
+    def _clean_escaped(self, text: str) -> str:
+        """Replace what is found only once escapes are opened, at the place where it stands."""
+        opened: list[str] = []
+        places: list[int] = []
+        end = 0
+        for escape in _ESCAPED.finditer(text):
+            opened += [text[end : escape.start()], _opened(escape)]
+            places += range(end, escape.start() + 1)
+            end = escape.end()
+        places += range(end, len(text) + 1)
+        plain = "".join([*opened, text[end:]])
+        spans: list[tuple[int, int]] = []
+        for pattern, encoded in self._patterns:
+            for match in pattern.finditer(plain):
+                start, stop = match.span()
+                spans.append(_with_neighbours(plain, start, stop) if encoded else (start, stop))
+        kept: list[str] = []
+        end = 0
+        for start, stop in sorted(spans):
+            kept.append(text[end : max(places[start], end)])
+            end = max(places[stop], end)
+        self.hits += len(kept)
+        return MARK.join([*kept, text[end:]])
+
+
+def _opened(escape: re.Match[str]) -> str:
+    """The character that an escape stands for."""
+    return chr(int(escape[1], 16))
 
 
 def _sealed(items: Iterable[bytes]) -> Callable[[], tuple[bytes, ...]]:
