@@ -47,6 +47,7 @@ async def buffer_request(request: HTTPRequest, family: Family, cap: int) -> byte
             return None
     content = b"".join(parts)
     request.stream = family.ByteStream(content)
+    request.read()  # who signs it, or shows it, may ask for its content from now on
     return content
 
 
