@@ -133,7 +133,7 @@ from support.records import a_request, an_attempt
 from surefoot.sinks import JsonLinesSink, record
 folder, seed = sys.argv[1], int(sys.argv[2])
 chance = random.Random(seed)
-request = a_request(tool="t" * 200, attempts=tuple(an_attempt() for _ in range(20)))
+request = a_request(tool="t" * 200, attempts=tuple(an_attempt() for _ in range(3)))
 for number in range(50):
     ready, go = os.pipe()
     child = os.fork()
@@ -144,8 +144,9 @@ for number in range(50):
             os.write(go, b".")
             while True:
                 run.ledger.file(request)
+                time.sleep(0.0001)
     os.read(ready, 1)
-    time.sleep(chance.uniform(0.0, 0.06))
+    time.sleep(chance.uniform(0.0, 0.08))
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
     os.close(ready), os.close(go)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
-from ._events import Event, EventSink, sink_failed
+from ._events import Event, EventSink, Filed, sink_failed
 
 __all__ = ["Alarm", "Delivery", "Losses"]
 
@@ -71,15 +71,23 @@ class Delivery:
         alarm: Told once, at the first failure.
     """
 
-    __slots__ = ("_sink", "losses")
+    __slots__ = ("_later", "_sink", "losses")
 
     def __init__(self, sink: EventSink, *, alarm: Alarm | None = None) -> None:
         self._sink = sink
+        self._later: Callable[[Filed], object] | None = getattr(sink, "emit_later", None)
         self.losses = Losses(type(sink).__name__, alarm)
 
-    def hand(self, event: Mapping[str, Any]) -> bool:
+    def hand(self, filed: Filed | Mapping[str, Any]) -> bool:
         """Hand one event on; whether the sink took it."""
         try:
+            if isinstance(filed, Filed):
+                if self._later is not None:
+                    self._later(filed)
+                    return True
+                event: Mapping[str, Any] = filed.event()
+            else:
+                event = filed
             owed = self.losses.owed(event)
             if owed is not None:
                 self._sink.emit(owed)

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from importlib.resources import files
-from typing import Any, ClassVar, Final, Literal, Protocol
+from typing import Any, ClassVar, Final, Literal, Protocol, cast
 
 from ._attempts import AnswerForm, Effect
 from ._text import bounded, short
@@ -25,10 +26,12 @@ __all__ = [
     "Entry",
     "Event",
     "EventSink",
+    "Filed",
     "RunEnded",
     "RunStarted",
     "event_schema_text",
     "sink_failed",
+    "written_time",
 ]
 
 VERSION: Final = 1
@@ -44,8 +47,9 @@ Content = Literal["digests", "full"]
 class EventSink(Protocol):
     """**Protocol**: where events go.
 
-    A sink may also have ``close()``, called when no more will come, and ``never_stalls = True``,
-    its promise that ``emit`` returns at once, so that no thread has to stand before it.
+    A sink may also have ``close()``, called when no more will come; ``never_stalls = True``, its
+    promise that ``emit`` returns at once, so that no thread has to stand before it; and
+    ``emit_later(filed)``, by which it takes a ``Filed`` and writes it out on a thread of its own.
     """
 
     def emit(self, event: Mapping[str, Any], /) -> None:
@@ -54,7 +58,10 @@ class EventSink(Protocol):
 
 
 class Entry(Protocol):
-    """**Protocol**: what a ledger files: a type, and the fields of its event."""
+    """**Protocol**: what a ledger files: a type, and the fields of its event.
+
+    It is finished when it is filed: the fields may be asked for later, and on another thread.
+    """
 
     type: ClassVar[str]
     """The event's type."""
@@ -62,6 +69,45 @@ class Entry(Protocol):
     def body(self) -> dict[str, Any]:
         """Its fields, without those that the ledger adds."""
         ...
+
+
+class Filed:
+    """An entry that has its number and its time, and is written out when somebody wants it.
+
+    A call pays for noting what happened; the thread that hands it on pays for the words.
+    """
+
+    __slots__ = ("_entry", "_event", "run", "seq", "time")
+
+    def __init__(self, entry: Entry, *, run: str, seq: int, time: datetime) -> None:
+        self._entry: Entry | None = entry
+        self._event: Event | None = None
+        self.run = run
+        self.seq = seq
+        self.time = time
+
+    def event(self) -> Event:
+        """The event, made once; the entry is let go of then."""
+        entry = self._entry
+        if entry is not None:
+            # Two threads may both come here: they make the same, and either will do.
+            self._event = {
+                "v": VERSION,
+                "type": entry.type,
+                "seq": self.seq,
+                "time": written_time(self.time),
+                "run": self.run,
+                **entry.body(),
+            }
+            self._entry = None
+        return cast("Event", self._event)
+
+
+def written_time(time: datetime) -> str:
+    """RFC 3339, in UTC, to the microsecond."""
+    if time.tzinfo is not UTC:
+        time = time.astimezone(UTC)
+    return time.isoformat(timespec="microseconds")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

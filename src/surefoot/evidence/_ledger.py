@@ -9,16 +9,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from datetime import datetime
 
 from ._delivery import Alarm, Delivery
-from ._events import VERSION, Content, Entry, EventSink, RunEnded, RunStarted
+from ._events import Content, Entry, EventSink, Filed, RunEnded, RunStarted
 
 __all__ = ["Ledger"]
-
-_SECOND: Final = timedelta(seconds=1)
-_NEVER: Final = datetime.min.replace(tzinfo=UTC)
 
 
 class Ledger:
@@ -60,7 +56,6 @@ class Ledger:
         self._began: datetime | None = None
         self._filed = 0
         self._late = 0
-        self._second = (_NEVER, _NEVER, "")
         # A sink may itself do something that is recorded: the same thread may come in again.
         self._lock = threading.RLock()
         self.closed = False
@@ -93,7 +88,12 @@ class Ledger:
                 self._number(start, self._began)
 
     def file(self, entry: Entry) -> None:
-        """File one event. Whatever the sink does, this returns and does not raise."""
+        """File one event. Whatever the sink does, this returns and does not raise.
+
+        Args:
+            entry: Anything with a ``type`` and a ``body()``, finished: its fields may be asked for
+                later, and on another thread.
+        """
         with self._lock:
             if self.closed:
                 self._too_late()
@@ -128,24 +128,7 @@ class Ledger:
 
     def _number(self, entry: Entry, now: datetime) -> None:
         self._filed += 1
-        event: dict[str, Any] = {
-            "v": VERSION,
-            "type": entry.type,
-            "seq": self._filed,
-            "time": self._time(now),
-            "run": self.run,
-            **entry.body(),
-        }
-        self._delivery.hand(event)
-
-    def _time(self, now: datetime) -> str:
-        """RFC 3339 in UTC to the microsecond; what stays the same for a second is kept for one."""
-        since, until, prefix = self._second
-        if not since <= now < until:
-            since = now.astimezone(UTC).replace(microsecond=0)
-            prefix = since.isoformat(timespec="seconds")[:19]
-            self._second = since, since + _SECOND, prefix
-        return f"{prefix}.{now.microsecond:06d}+00:00"
+        self._delivery.hand(Filed(entry, run=self.run, seq=self._filed, time=now))
 
     def _too_late(self) -> None:
         """Count an event that came after the run was closed; said once."""

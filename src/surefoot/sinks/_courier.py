@@ -16,7 +16,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 from weakref import WeakSet
 
-__all__ = ["AT_EXIT_SECONDS", "QUEUE", "Courier"]
+from surefoot.evidence import Filed
+
+__all__ = ["AT_EXIT_SECONDS", "QUEUE", "Carried", "Courier"]
 
 AT_EXIT_SECONDS: Final = 2.0
 """How long the end of a run, and the end of the process, wait for a sink."""
@@ -25,6 +27,11 @@ QUEUE: Final = 10_000
 """Events that may wait for a sink."""
 
 _PAUSE: Final = 0.05
+_MOST_AT_ONCE: Final = 64
+"""Events that are delivered together: what is on disk is never far behind what is queued."""
+
+Carried = Filed | Mapping[str, Any]
+"""What is carried: events, and such as are still to be written out."""
 
 _open: WeakSet[Courier] = WeakSet()
 
@@ -41,7 +48,7 @@ class Courier:
 
     def __init__(
         self,
-        deliver: Callable[[Sequence[Mapping[str, Any]]], None],
+        deliver: Callable[[Sequence[Carried]], None],
         *,
         lost: Callable[[], None],
         room: int = QUEUE,
@@ -57,14 +64,14 @@ class Courier:
     def _fresh(self) -> None:
         """Begin with nothing; also in a child process, whose parent's thread stayed behind."""
         self._pid = os.getpid()
-        self._queue: deque[Mapping[str, Any] | threading.Event] = deque()
+        self._queue: deque[Carried | threading.Event] = deque()
         self._starting = threading.Lock()
         self._thread: threading.Thread | None = None
         self._wake = threading.Event()
         self._hurry = threading.Event()
         self._idle = False
 
-    def offer(self, event: Mapping[str, Any]) -> bool:
+    def offer(self, event: Carried) -> bool:
         """Queue one event, at once; whether there was room."""
         if self._pid != os.getpid():
             self._fresh()
@@ -138,17 +145,19 @@ class Courier:
                 hurry.wait(self._pause)
             hurry.clear()
 
-    def _drain(self, queue: deque[Mapping[str, Any] | threading.Event]) -> None:
-        batch: list[Mapping[str, Any]] = []
+    def _drain(self, queue: deque[Carried | threading.Event]) -> None:
+        batch: list[Carried] = []
         while queue:
             taken = queue.popleft()
             if not isinstance(taken, threading.Event):
                 batch.append(taken)
-                continue
+                if len(batch) < _MOST_AT_ONCE:
+                    continue
             if batch:
                 self._deliver(batch)
                 batch = []
-            taken.set()
+            if isinstance(taken, threading.Event):
+                taken.set()
         if batch:
             self._deliver(batch)
 

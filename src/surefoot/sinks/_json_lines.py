@@ -17,10 +17,10 @@ from typing import Any, Final
 
 from pydantic_core import PydanticSerializationError, to_json
 
-from surefoot.evidence import Alarm, Losses
+from surefoot.evidence import Alarm, Event, Filed, Losses
 
 from ._append_file import AppendFile
-from ._courier import AT_EXIT_SECONDS, QUEUE, Courier
+from ._courier import AT_EXIT_SECONDS, QUEUE, Carried, Courier
 from ._loud import loud
 
 __all__ = ["JsonLinesSink", "line_of"]
@@ -90,6 +90,10 @@ class JsonLinesSink:
         """Queue one event for the file. Returns at once and never raises."""
         self._courier.offer(event)
 
+    def emit_later(self, filed: Filed, /) -> None:
+        """Queue an event that the file's own thread will write out."""
+        self._courier.offer(filed)
+
     def flush(self, timeout: float = AT_EXIT_SECONDS) -> bool:
         """Wait until what was emitted is written; whether that took less than ``timeout`` s."""
         return self._courier.flush(timeout)
@@ -104,17 +108,20 @@ class JsonLinesSink:
             self._file.close()
         return written
 
-    def _write(self, batch: Sequence[Mapping[str, Any]]) -> None:
+    def _write(self, batch: Sequence[Carried]) -> None:
         """Append a batch, on the courier's thread; whatever fails is counted."""
         lines: list[bytes] = []
-        owed = self._losses.owed(batch[0])
-        if owed is not None:
-            lines.append(line_of(owed))
-        for event in batch:
+        owed: Event | None = None
+        for one in batch:
             try:
-                lines.append(line_of(event))
+                event = one.event() if isinstance(one, Filed) else one
+                line = line_of(event)
             except Exception as error:  # noqa: BLE001 - an event of a foreign caller
                 self._losses.add(type(error).__name__)
+                continue
+            if not lines and (owed := self._losses.owed(event)) is not None:
+                lines.append(line_of(owed))
+            lines.append(line)
         written, error = self._file.append(lines)
         if owed is not None and written:
             self._losses.written(owed["dropped"])

@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from types import TracebackType
 from typing import Final, get_args
@@ -41,7 +42,9 @@ def _utc_now() -> datetime:
     return datetime.now(UTC)  # noqa: TID251 - the shell's own clock, and a default only
 
 
+@cache
 def _library() -> str | None:
+    """The version of surefoot; asking for it reads files, so it is asked once."""
     try:
         return version("surefoot")
     except PackageNotFoundError:

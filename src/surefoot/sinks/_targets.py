@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from inspect import iscoroutinefunction
 from typing import Any, Final, cast
 
-from surefoot.evidence import Delivery, EventSink
+from surefoot.evidence import Delivery, EventSink, Filed
 
-from ._courier import AT_EXIT_SECONDS, QUEUE, Courier
+from ._courier import AT_EXIT_SECONDS, QUEUE, Carried, Courier
 from ._json_lines import JsonLinesSink
 from ._loud import loud
 
@@ -62,6 +62,10 @@ class QueuedSink:
         """Queue one event. Returns at once and never raises."""
         self._courier.offer(event)
 
+    def emit_later(self, filed: Filed, /) -> None:
+        """Queue an event that the courier's thread will write out."""
+        self._courier.offer(filed)
+
     def flush(self, timeout: float = AT_EXIT_SECONDS) -> bool:
         """Wait until what was emitted is handed over; whether that took less than ``timeout``."""
         return self._courier.flush(timeout)
@@ -70,10 +74,10 @@ class QueuedSink:
         """Hand over what is queued and end the thread. The sink is its user's to close."""
         return self._courier.close(timeout)
 
-    def _hand_all(self, batch: Sequence[Mapping[str, Any]]) -> None:
-        for event in batch:
+    def _hand_all(self, batch: Sequence[Carried]) -> None:
+        for one in batch:
             try:
-                self._delivery.hand(event)
+                self._delivery.hand(one.event() if isinstance(one, Filed) else one)
             except BaseException as error:  # noqa: BLE001 - the thread is ours: not even an exit ends it
                 self._delivery.losses.add(type(error).__name__)
 
@@ -95,17 +99,24 @@ class FanOutSink:
 
     def __init__(self, *targets: Target) -> None:
         self._sinks = tuple(as_sink(target) for target in targets)
+        self._deliveries = tuple(Delivery(sink, alarm=loud) for sink in self._sinks)
         self._given = targets
 
     @property
     def dropped(self) -> int:
         """Events that some sink did not take, counted once for each such sink."""
-        return sum(getattr(sink, "dropped", 0) for sink in self._sinks)
+        raised = sum(delivery.losses.total for delivery in self._deliveries)
+        return raised + sum(getattr(sink, "dropped", 0) for sink in self._sinks)
 
     def emit(self, event: Mapping[str, Any], /) -> None:
         """Hand the event to every sink."""
-        for sink in self._sinks:
-            sink.emit(event)
+        for delivery in self._deliveries:
+            delivery.hand(event)
+
+    def emit_later(self, filed: Filed, /) -> None:
+        """Hand an event to every sink that is still to be written out; it is written once."""
+        for delivery in self._deliveries:
+            delivery.hand(filed)
 
     def flush(self, timeout: float = AT_EXIT_SECONDS) -> bool:
         """Flush every sink, the whole of it within ``timeout``; whether all did."""
