@@ -29,10 +29,11 @@ READY_SDK := .venv-sdk/.ready
 WORKERS ?= 2
 PYTEST_ARGS ?=
 SDK_TESTS ?=
+SCENARIOS ?=
 COVERAGE := -m coverage run
 PYTEST := -m pytest -q -n $(WORKERS) $(PYTEST_ARGS)
 
-.PHONY: help check env versions lint law ledger types format test test-mcp1 examples coverage wheel sdk-suite demo clean
+.PHONY: help check env versions lint law ledger types format test test-mcp1 examples coverage wheel sdk-suite conformance demo clean
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | awk -F '\t' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -115,6 +116,9 @@ wheel: $(READY) | $(UV_OWN) ## the built wheel, alone in a fresh environment
 
 sdk-suite: $(READY_SDK) ## the tests of the MCP SDK itself, over our layers (SDK_TESTS="path::name" narrows)
 	@.venv-sdk/bin/python tools/sdk_suite.py --workers $(WORKERS) $(SDK_TESTS)
+
+conformance: $(READY) ## the client scenarios of the MCP conformance suite, through a Gateway (SCENARIOS="name" narrows)
+	@$(BIN)/python tools/conformance.py --workers $(WORKERS) $(SCENARIOS)
 
 demo: $(READY) ## the same calls against a difficult gateway, without and with surefoot
 	@$(BIN)/surefoot demo
