@@ -8,9 +8,7 @@ section 7). Cancellation passes; it is nobody's answer.
 
 from __future__ import annotations
 
-import logging
 from hashlib import sha256
-from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from surefoot.errors import AuthorizationRequiredError
@@ -20,6 +18,7 @@ from ._active import ActiveCalls
 from ._body import MAX_REQUEST_BODY, let_go
 from ._clock import Clock, SystemClock
 from ._closing import ClosingStream
+from ._consent import Consent, without_url
 from ._family import family_of
 from ._giveup import GiveUp, after_error, after_status, written, written_error
 from ._note import NOTE, Note, note_of
@@ -42,8 +41,6 @@ if TYPE_CHECKING:
     from ._learned import Learned
 
 __all__ = ["AnsweringTransport"]
-
-_logger = logging.getLogger("surefoot")
 
 _JSON: Final = (b"content-type", b"application/json")
 _EVENTS: Final = (b"content-type", b"text/event-stream")
@@ -94,7 +91,7 @@ class AnsweringTransport:
         self.owner = owner
         self._beside = beside or wrapped
         self._auth_above = auth_above
-        self._on_authorization = on_authorization
+        self._consent = Consent(on_authorization)
         self._clock: Clock = clock or SystemClock()
         self._opener = Opener(
             replay=replay or Replay(),
@@ -184,7 +181,11 @@ class AnsweringTransport:
             request.extensions.pop(MARK, None)
             if key is not None:
                 self._active.leave(key, record)
-        return await self._answer_error(caught, request, record, family)
+        answer = await self._answer_error(caught, request, record, family)
+        if answer is None:
+            caught = without_url(caught)
+            raise caught
+        return answer
 
     async def _found_out(
         self, fencing: Fencing, stopped: GiveUp, record: Record
@@ -199,10 +200,12 @@ class AnsweringTransport:
 
     async def _answer_error(
         self, error: Exception, request: HTTPRequest, record: Record, family: Family
-    ) -> HTTPResponse:
-        """Put an exception into words, or let it pass where there is nobody to read them."""
+    ) -> HTTPResponse | None:
+        """Put an exception into words; ``None`` where there is nobody to read them."""
         if isinstance(error, AuthorizationRequiredError):
-            await self._ask(error)
+            told = await self._consent.ask(error, request, record)
+            if told is not None:
+                return self._words(told, record, family)
         kind = None if record.outgoing is None else record.outgoing.kind
         if kind == "request":
             return self._words(written(after_error(error, record), record), record, family)
@@ -211,16 +214,19 @@ class AnsweringTransport:
         if (closed := self._not_resumed(None, request, record, family)) is not None:
             return closed
         self._file(record)
-        raise error
+        return None
 
     async def _answer(
         self, response: HTTPResponse, request: HTTPRequest, record: Record, family: Family
     ) -> HTTPResponse:
         """Hand an answer on, or put what it says into the form that its client can read."""
+        asked = record.outgoing
+        if asked is not None and asked.method == "initialize" and response.status_code < 300:
+            self._consent.connected(asked, response)
         note = note_of(response)
         if note is not None and note.kind == "stream":
             return self._stream(response, request, record, family)
-        kind = None if record.outgoing is None else record.outgoing.kind
+        kind = None if asked is None else asked.kind
         if kind == "request":
             if note is not None and note.kind == "result" and response.status_code < 300:
                 return self._whole(response, record, family)
@@ -348,17 +354,6 @@ class AnsweringTransport:
     def _give_up_resumptions(self) -> None:
         for pending in self._resumptions.all():
             pending.give_up(self._file)
-
-    async def _ask(self, error: AuthorizationRequiredError) -> None:
-        """Tell the app that a person must consent; what its hook does changes nothing."""
-        if self._on_authorization is None:
-            return
-        try:
-            told = self._on_authorization(error)
-            if isawaitable(told):
-                await told
-        except Exception as raised:  # noqa: BLE001 - a hook's failure is its own
-            _logger.warning("on_authorization raised %s", type(raised).__name__)
 
 
 def _kept(response: HTTPResponse) -> list[Line]:
