@@ -220,9 +220,7 @@ class Serving:
         service.enter(exchange)
         try:
             await asyncio.wait({exchange.task})
-            if not exchange.task.cancelled() and (crash := exchange.task.exception()) is not None:
-                self._report(link, crash)
-            elif exchange.withdrawn:
+            if exchange.withdrawn and _crash_of(exchange.task) is None:
                 await exchange.confirm_withdrawal()
         except GoneError:
             link.hang_up()
@@ -232,6 +230,9 @@ class Serving:
             if not exchange.task.done():
                 exchange.task.cancel()
                 await asyncio.wait({exchange.task})
+            # Looked at however this ends: asyncio prints a crash that nobody looked at.
+            if (crash := _crash_of(exchange.task)) is not None:
+                self._report(link, crash)
             self.journal.close(entry.sequence)
         if (received.header("connection") or "").lower() == "close":
             link.hang_up()
@@ -297,3 +298,8 @@ class Serving:
             "grant_types_supported": ["client_credentials", "authorization_code"],
             "token_endpoint_auth_methods_supported": ["client_secret_basic", "client_secret_post"],
         }
+
+
+def _crash_of(task: asyncio.Task[None]) -> BaseException | None:
+    """What a task that is done raised, if it was not cancelled."""
+    return None if task.cancelled() else task.exception()
