@@ -10,8 +10,15 @@ from typing import Any
 
 import pytest
 
-from support.records import NOON, Kept
-from surefoot.evidence import CredentialVended, Ledger, RunStarted
+from support.records import NOON, Kept, a_request
+from surefoot.evidence import (
+    CredentialVended,
+    Filed,
+    Ledger,
+    PendingAttempts,
+    RequestAttempts,
+    RunStarted,
+)
 
 pytestmark = pytest.mark.both_majors
 
@@ -176,6 +183,42 @@ def test_a_sink_may_file_while_it_is_handed_an_event() -> None:
     ledger = a_ledger(Nosy())
     ledger.file(ENTRY)
     assert sorted(event["seq"] for event in events) == [1, 2]
+
+
+def test_a_record_may_be_put_together_when_it_is_written_out() -> None:
+    """B13, R51. Filing it does not; reading it does, once, whoever reads."""
+    made: list[int] = []
+
+    def make() -> RequestAttempts:
+        made.append(1)
+        return a_request(tool="late")
+
+    kept: list[Filed] = []
+
+    class Lazy(Kept):
+        def emit_later(self, filed: Filed, /) -> None:
+            kept.append(filed)
+
+    a_ledger(Lazy()).file(PendingAttempts(make))
+    assert made == []
+    (filed,) = kept
+    assert filed.event() is filed.event()
+    assert filed.event() == {**filed.event(), **a_request(tool="late").to_event(), "seq": 1}
+    assert made == [1]
+
+
+def test_a_record_that_cannot_be_put_together_costs_itself_and_no_call() -> None:
+    """B13, R55. Counted as lost; its number is missing."""
+
+    def make() -> RequestAttempts:
+        return a_request(ended="never heard of it")
+
+    sink, told = Kept(), list[str]()
+    ledger = a_ledger(sink, alarm=told.append)
+    ledger.file(PendingAttempts(make))
+    ledger.file(ENTRY)
+    assert [event["seq"] for event in sink.events] == [None, 2]
+    assert (ledger.dropped, len(told)) == (1, 1)
 
 
 @pytest.mark.parametrize("threads", [8])
