@@ -14,6 +14,7 @@ from surefoot.errors import MayHaveRunError, RateLimitedError, SurefootError
 from surefoot.gateway import Gateway
 from surefoot.policy import Replay, Retry, ToolRule
 from surefoot.sinks import record
+from surefoot.transports import quiet_loggers
 
 __all__ = [
     "ApiKey",
@@ -28,5 +29,6 @@ __all__ = [
     "StaticCredentials",
     "SurefootError",
     "ToolRule",
+    "quiet_loggers",
     "record",
 ]

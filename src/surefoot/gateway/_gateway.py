@@ -31,7 +31,7 @@ from surefoot.transports import (
     is_stack_for,
 )
 
-from ._options import Answers, Mode, Options, check_options
+from ._options import Answers, Mode, Options, check_options, refuse_credential_headers
 from ._sdk import default_timeout, http_library, streams
 from ._session import GatewaySession
 
@@ -253,7 +253,12 @@ class Gateway:
             auth_above: An auth flow above this client wants to see the server's 401 and 403 even on
                 mcp 1.x, where they otherwise end a session (DESIGN section 7).
             settings: Passed on to the client.
+
+        Raises:
+            ValueError: ``headers`` holds a credential, and so has ``credentials=``; not echoed.
         """
+        if self._options.credentials is not None:
+            refuse_credential_headers(settings.get("headers"))
         settings.setdefault("timeout", default_timeout())
         client = http_library().AsyncClient(**settings)
         return self.protect(client, auth_above=auth_above)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from surefoot.credentials import CredentialProvider
     from surefoot.transports import Signer
 
-__all__ = ["Answers", "Mode", "Options", "check_options"]
+__all__ = ["Answers", "Mode", "Options", "check_options", "refuse_credential_headers"]
 
 Answers = Literal["checked", "strict"]
 """How an answer's own error texts are treated (D20)."""
@@ -160,6 +160,27 @@ def _headers(headers: object) -> Mapping[str, str]:
             msg = f"headers: the value of {lower} must be visible ASCII without outer blanks"
             raise ValueError(msg)
     return dict(headers)  # pyright: ignore[reportUnknownArgumentType]
+
+
+def refuse_credential_headers(headers: Any) -> None:
+    """Refuse the headers of a client that bring a credential beside the ones that are vended.
+
+    It would be sent again long after it was renewed, or beside a fresh one (R112).
+
+    Raises:
+        ValueError: one of them is a credential; its value is not shown.
+    """
+    if not headers:
+        return
+    names = list(headers) if isinstance(headers, Mapping) else [line[0] for line in headers]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    for name in names:  # pyright: ignore[reportUnknownVariableType]
+        raw = name.encode("utf-8", "replace") if isinstance(name, str) else bytes(name)  # pyright: ignore[reportUnknownArgumentType]
+        if raw.lower() in CREDENTIAL_HEADERS:
+            msg = (
+                f"headers: {raw.decode('ascii').lower()} is a credential, and credentials= vends "
+                "another; leave it out"
+            )
+            raise ValueError(msg)
 
 
 def _seconds(option: str, value: object) -> float | None:

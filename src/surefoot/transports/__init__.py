@@ -11,6 +11,7 @@ from ._calls import CallContext, CallTable, WatchedWriter, calling
 from ._clock import Clock, SystemClock, chance
 from ._endpoint import Endpoint
 from ._learned import Learned
+from ._quiet import quiet_loggers
 from ._reading import ReadingTransport
 from ._retrying import RetryingTransport
 from ._stack import StackPlan, build_stack, is_stack_for, retrying
@@ -35,5 +36,6 @@ __all__ = [
     "calling",
     "chance",
     "is_stack_for",
+    "quiet_loggers",
     "retrying",
 ]
