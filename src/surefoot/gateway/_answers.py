@@ -79,11 +79,8 @@ def is_the_servers(error: BaseException) -> bool:
 
 def the_one_in(error: Exception) -> Exception:
     """The one error inside a group of one, however deep; any other error as it is."""
-    inner: tuple[Any, ...] = (error,)
-    while len(inner) == 1 and isinstance(inner[0], ExceptionGroup):
-        error = inner[0]
-        inner = inner[0].exceptions
-    return inner[0] if len(inner) == 1 else error
+    inner: Any = getattr(error, "exceptions", ())
+    return the_one_in(inner[0]) if len(inner) == 1 else error
 
 
 def raise_for_outcome(

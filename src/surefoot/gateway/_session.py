@@ -57,6 +57,7 @@ class GatewaySession:
         # Made when the session is entered: they belong to the loop that it lives on.
         self._tasks: Any = None
         self._opening: Any = None
+        self._listing: Any = None
         self._connection: Connection | None = None
         self._lost: list[Connection] = []
 
@@ -69,6 +70,7 @@ class GatewaySession:
         if self._tasks is not None:
             raise RuntimeError("a session is entered once; ask the Gateway for another")
         self._opening = anyio.Lock()
+        self._listing = anyio.Lock()
         self._tasks = anyio.create_task_group()
         await self._tasks.__aenter__()
         try:
@@ -164,6 +166,8 @@ class GatewaySession:
         result: Any = None
         with anyio.move_on_after(timeout) as patience:
             connection = await self._ready()
+            if self._tools is None:
+                connection = await self._listed(connection)
             try:
                 with connection.in_use(), calling(context):
                     result = await connection.client.call_tool(
@@ -182,6 +186,23 @@ class GatewaySession:
         if answer.is_error:
             raise ToolError(result=result, tool=name)
         return answer
+
+    async def _listed(self, connection: Connection) -> Connection:
+        """Ask for the tools before the first call, and not after it as the SDK would.
+
+        A list that fails then would cost the answer of a call that ran; here it costs nothing.
+
+        Raises:
+            SessionLostError: the server no longer knew this session; the call was not sent.
+        """
+        async with self._listing:
+            if self._tools is None:
+                try:
+                    await self.refresh()
+                except Exception:
+                    if connection.lost:
+                        raise
+        return await self._ready()
 
     def _failed(
         self, error: Exception, context: CallContext, connection: Connection, tool: str | None

@@ -111,7 +111,9 @@ class Opener:
             if context is not None:
                 record.ledger = context.ledger or record.ledger
                 record.ends = context.ends
-                context.record = record
+                if context.record is None or outgoing.is_tool_call:
+                    # The SDK may ask for the list of tools on behalf of the same call.
+                    context.record = record
         return record
 
     def endpoint(self, url: Any) -> str:
