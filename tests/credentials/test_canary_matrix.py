@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from base64 import b64encode
 from collections.abc import Callable
 from pathlib import Path
@@ -18,11 +19,16 @@ from surefoot.credentials import (
     AuthorizationRequired,
     Basic,
     Bearer,
+    CommandCredentials,
     Credential,
     CredentialRequest,
+    EnvironmentCredentials,
+    FileCredentials,
     Headers,
     Issued,
+    RetryingCredentials,
     SharedCredentials,
+    StaticCredentials,
 )
 from surefoot.sinks import record
 from surefoot.testing import (
@@ -53,6 +59,7 @@ ECHOES = (
     json.dumps(json.dumps({"said": f"Authorization: Bearer {CANARY}"}))[1:-1],
     b64encode(f"someone:{CANARY}".encode()).decode(),
     "".join(f"\\u{ord(letter):04x}" for letter in CANARY),
+    "".join(f"\\\\u{ord(letter):04x}" for letter in CANARY),
 )
 """As they stand between the quotes of a JSON string."""
 
@@ -93,7 +100,7 @@ ENDS: dict[str, list[Step]] = {
     ],
     "reset": [Reset(), Reset(when="in-body")],
     "a redirect": [raw("307 Temporary Redirect", "", f"location: http://{CANARY}.invalid/")],
-    "slow": [Slow(20.0)],
+    "cancelled in flight": [Slow(20.0)],
 }
 
 
@@ -133,23 +140,21 @@ class Consent:
 PROVIDERS: dict[str, Callable[[], Any]] = {
     "raises": Failing,
     "malformed": Malformed,
-    "stuck": Stuck,
+    "cancelled in vend": Stuck,
     "consent": Consent,
 }
 
 
 async def calls(
-    audit: SecretAudit, credentials: Any, server: FaultyGateway, number: int, patience: float
+    audit: SecretAudit, credentials: Any, url: str, number: int, patience: float
 ) -> None:
     """So many calls, one after another; whatever comes of each is searched."""
-    gateway = Gateway(server.url, name="billing", credentials=credentials)
+    gateway = Gateway(url, name="billing", credentials=credentials)
     asked: McpRequest = tool_call("search", {"q": "W-7712"})
     async with gateway.http_client() as client:
         for _ in range(number):
             with anyio.move_on_after(patience):
-                response = await client.post(
-                    server.url, headers=dict(asked.headers), content=asked.body
-                )
+                response = await client.post(url, headers=dict(asked.headers), content=asked.body)
                 audit.add("client", response)
                 audit.add("client text", response.text)
     audit.add("gateway", gateway)
@@ -161,14 +166,14 @@ async def test_no_way_for_a_call_to_end_shows_a_credential(end: str, tmp_path: P
     """R107 to R109. Each kind, in every channel: nothing but the server has seen it."""
     steps = ENDS[end]
     evidence = tmp_path / "run.jsonl"
-    patience = 0.5 if end == "slow" else 5.0
+    patience = 0.5 if end == "cancelled in flight" else 5.0
     with FaultyGateway() as server:
         with _audit(evidence) as audit, record(evidence):
             for kind in KINDS.values():
                 if steps:
                     server.script("search", *steps)
                 credentials = SharedCredentials(_vendor(kind))
-                await calls(audit, credentials, server, max(1, len(steps)), patience)
+                await calls(audit, credentials, server.url, max(1, len(steps)), patience)
             await anyio.wait_all_tasks_blocked()
         received = [_as_seen(entry.headers) for entry in server.journal]
         told = [f"Bearer {CANARY}", "x-api-key", "Basic", "x-token"]
@@ -203,9 +208,84 @@ async def test_no_failure_of_a_provider_shows_what_it_holds(provider: str, tmp_p
     evidence = tmp_path / "run.jsonl"
     with FaultyGateway() as server:
         with _audit(evidence) as audit, record(evidence):
-            await calls(audit, PROVIDERS[provider](), server, 2, 0.5)
+            await calls(audit, PROVIDERS[provider](), server.url, 2, 0.5)
             await anyio.wait_all_tasks_blocked()
         assert server.executions("search") == 0
+        assert audit.looked["objects"]
+
+
+def _no_such_host() -> str:
+    return "http://gateway.invalid/mcp"
+
+
+def _no_tls(server: FaultyGateway) -> str:
+    """The endpoint as if it spoke TLS, which it does not."""
+    return server.url.replace("http://", "https://")
+
+
+@pytest.mark.parametrize("failure", ["DNS", "TLS"])
+async def test_no_failure_to_connect_shows_a_credential(failure: str, tmp_path: Path) -> None:
+    """R107, R108, D3. No such host, and no TLS: vended, never sent, and nothing shows it."""
+    evidence = tmp_path / "run.jsonl"
+    vended: list[str] = []
+    with FaultyGateway() as server:
+        url = _no_such_host() if failure == "DNS" else _no_tls(server)
+        with _audit(evidence) as audit, record(evidence):
+            for name, kind in KINDS.items():
+                await calls(audit, _counted(name, kind, vended), url, 1, 5.0)
+            await anyio.wait_all_tasks_blocked()
+        assert not server.journal
+    assert set(vended) == set(KINDS)
+    assert "not_sent" in evidence.read_text("utf-8")
+
+
+def _counted(
+    name: str, kind: Callable[[], Credential], vended: list[str]
+) -> Callable[[CredentialRequest], Any]:
+    async def vend(request: CredentialRequest) -> Credential:
+        del request
+        vended.append(name)
+        return kind()
+
+    return vend
+
+
+def _built_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Each provider that hands out what somebody else keeps, and those that wrap one."""
+    kept = tmp_path / "token"
+    kept.write_text(CANARY)
+    kept.chmod(0o600)
+    monkeypatch.setenv("THE_TOKEN", CANARY)
+    file = FileCredentials(kept)
+    program = CommandCredentials([sys.executable, "-c", f"print(open({str(kept)!r}).read())"])
+    return {
+        "static": StaticCredentials(Bearer(CANARY)),
+        "environment": EnvironmentCredentials("THE_TOKEN"),
+        "file": file,
+        "command": program,
+        "shared": SharedCredentials(file),
+        "retrying": RetryingCredentials(file),
+    }
+
+
+@pytest.mark.parametrize("name", ["static", "environment", "file", "command", "shared", "retrying"])
+async def test_no_provider_of_ours_shows_what_it_keeps(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """R107, R108. Accepted, rejected with an echo, and refused with one."""
+    evidence = tmp_path / "run.jsonl"
+    credentials = _built_in(tmp_path, monkeypatch)[name]
+    steps = [
+        *echo("401 Unauthorized", f'www-authenticate: Bearer realm="{CANARY}"')[:1],
+        *echo("403 Forbidden", f'www-authenticate: Bearer scope="{CANARY}"')[:1],
+        *echo("500 Internal Server Error")[:2],
+    ]
+    with FaultyGateway() as server:
+        server.script("search", *steps)
+        with _audit(evidence) as audit, record(evidence):
+            await calls(audit, credentials, server.url, 5, 5.0)
+            await anyio.wait_all_tasks_blocked()
+        assert any(CANARY in _as_seen(entry.headers) for entry in server.journal)
         assert audit.looked["objects"]
 
 
