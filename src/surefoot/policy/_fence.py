@@ -104,7 +104,7 @@ class Fence:
     """Remembers open calls.
 
     Args:
-        max_entries: How many open calls are remembered; 100,000 of them take about 40 MB.
+        max_entries: How many open calls are remembered; 100,000 of them take about 32 MB.
         ttl: Seconds after which an open call is forgotten.
 
     Raises:
