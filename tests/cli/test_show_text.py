@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from support.recorded import APP, POLICY, Story, a_throttled_then_answered, shown
 from support.records import an_attempt
-from surefoot.cli._show_calls import Call, Run, RunEnd, steps
+from surefoot.cli._show_calls import steps
 from surefoot.cli._show_html import HtmlView
 from surefoot.cli._show_json import JsonView
 from surefoot.cli._show_text import TextView, bar
@@ -338,80 +338,3 @@ def test_the_width_is_that_of_the_terminal_within_bounds(monkeypatch: pytest.Mon
     for columns, expected in (("70", 70), ("300", 120), ("20", 60)):
         monkeypatch.setenv("COLUMNS", columns)
         assert TextView(io.StringIO())._width == expected
-
-
-def kinds(events: list[dict[str, Any]]) -> list[str]:
-    return [
-        type(step).__name__ if isinstance(step, (Run, Call, RunEnd)) else "event"
-        for step in steps(events)
-    ]
-
-
-def test_a_call_is_whole_when_it_ended_and_then_at_once() -> None:
-    """D33. Its requests are joined to it; the order of the record decides."""
-    story = Story()
-    story.call(an_attempt(status=200))
-    story.request(an_attempt(status=200), method="tools/list", tool=None)
-    assert kinds(story.end()) == ["Run", "Call", "Call", "RunEnd"]
-
-
-def test_the_requests_of_one_call_are_shown_together() -> None:
-    """D33. A follow-up on `requestState` is the same call."""
-    story = Story()
-    story.call(an_attempt(status=200))
-    events = json.loads(json.dumps(story.end()))
-    events.insert(3, events[2])
-    (call,) = (step for step in steps(events) if isinstance(step, Call))
-    assert len(call.requests) == 2
-    assert "answered 200; 2 attempts" in " ".join(shown(events).split())
-
-
-@pytest.mark.parametrize(
-    ("gone", "expected", "says"),
-    [
-        ("call.started", ["Run", "Call", "Call", "RunEnd"], "its requests are not recorded"),
-        ("call.ended", ["Run", "Call", "RunEnd"], "the end of this call is not recorded"),
-        ("tool.request_attempts", ["Run", "Call", "RunEnd"], "its requests are not recorded"),
-        ("run.started", ["Run", "Call", "RunEnd"], "its start is not recorded"),
-        ("run.ended", ["Run", "Call", "RunEnd"], "its end is not recorded"),
-    ],
-)
-def test_a_call_with_a_hole_is_shown_as_far_as_it_goes(
-    gone: str, expected: list[str], says: str
-) -> None:
-    """B13. `not recorded` for what is missing."""
-    story = Story()
-    story.call(an_attempt(status=200))
-    events = [event for event in story.end() if event["type"] != gone]
-    assert kinds(events) == expected
-    assert says in " ".join(shown(events).split())
-
-
-def test_calls_that_never_end_and_runs_that_never_end_do_not_pile_up(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """B13. Memory is bounded, whatever the record is."""
-    from surefoot.cli import _show_calls
-
-    monkeypatch.setattr(_show_calls, "_MOST_OPEN", 10)
-    events = (
-        {"v": 1, "type": "call.started", "run": f"r{number}", "call": "c", "seq": 1}
-        for number in range(100)
-    )
-    joiner = _show_calls._Joiner()
-    most = 0
-    out: list[Any] = []
-    for event in events:
-        out += joiner.take(event)
-        most = max(most, len(joiner._runs), len(joiner._calls))
-    out += joiner.rest()
-    assert most <= 11
-    assert sum(isinstance(step, Call) for step in out) == 100
-    assert sum(isinstance(step, RunEnd) for step in out) == 100
-
-
-def test_runs_are_lettered_like_columns() -> None:
-    """R22. After Z comes AA."""
-    events = [{"v": 1, "type": "x", "run": f"r{number}"} for number in range(28)]
-    labels = [step.label for step in steps(events) if isinstance(step, Run)]
-    assert labels[:2] + labels[25:] == ["A", "B", "Z", "AA", "AB"]
