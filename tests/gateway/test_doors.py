@@ -177,7 +177,7 @@ async def test_what_is_vended_wins_over_the_headers_of_a_client_and_of_a_gateway
             headers={"x-tenant-key": "static", "x-region": "north"},
         )
         given = {"Authorization": "Bearer of-the-framework", "X-Tenant-Key": "theirs"}
-        async with gateway.http_client_factory(headers=given) as client:
+        async with gateway.protect(FAMILY.AsyncClient(headers=given)) as client:
             asked = tool_call("search")
             await client.post(faulty.url, headers=asked.headers, content=asked.body)
         (entry,) = faulty.journal
