@@ -81,7 +81,8 @@ class _Server:
             await anyio.lowlevel.checkpoint()
         if fault.startswith("lost"):
             raise FAMILY.ReadError("reset", request=request)
-        body = {"jsonrpc": "2.0", "id": message["id"], "result": {"content": [], "isError": False}}
+        result: dict[str, Any] = {"content": [], "isError": False}
+        body = {"jsonrpc": "2.0", "id": message["id"], "result": result}
         status = {"429": 429, "503-ran": 503, "400": 400}.get(fault, 200)
         text = b"{" if fault == "unreadable-ran" else json.dumps(body).encode()
         return FAMILY.Response(

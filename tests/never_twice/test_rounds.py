@@ -37,8 +37,9 @@ async def _call(client: Any, number: int, **params: Any) -> dict[str, Any]:
 
 
 def _kind(answer: dict[str, Any]) -> str | None:
-    meta = (answer.get("result") or {}).get("_meta") or {}
-    return meta.get("surefoot/outcome", {}).get("kind")
+    result: Any = answer.get("result", {})
+    kind: str | None = result.get("_meta", {}).get("surefoot/outcome", {}).get("kind")
+    return kind
 
 
 async def test_rounds_of_a_call_pass_and_are_recorded_under_one_id() -> None:

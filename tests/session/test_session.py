@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from typing import Any, Final
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from support.sessions import KINDS, SDK_ON_TRIO, Gate, Kind, nothing_left
@@ -268,6 +269,7 @@ async def test_an_app_that_is_cancelled_leaves_nothing_behind(kind: Kind, in_fli
                         g.start_soon(session.call, "held")
                         await faulty.until(lambda: faulty.executions("held") == 1)
                     app.cancel()
+                    await anyio.lowlevel.checkpoint()
             assert app.cancelled_caught
             gate.open()
         if not in_flight:

@@ -122,7 +122,6 @@ class Record:
     rebuilt: bool = False
     """What the client reads was written by us and not by the server."""
     hook_failures: int = 0
-    call_id: str | None = None
     filed: bool = False
     ends: float | None = None
     """Monotonic seconds at which the caller of this one call stops listening (B6)."""
