@@ -10,7 +10,15 @@ The law of this file: it hands on the dozen names that most people need, and not
 from __future__ import annotations
 
 from surefoot.credentials import ApiKey, Basic, Bearer, Headers, StaticCredentials
-from surefoot.errors import MayHaveRunError, RateLimitedError, SurefootError
+from surefoot.errors import (
+    CredentialError,
+    MayHaveRunError,
+    NotSentError,
+    RateLimitedError,
+    SessionLostError,
+    SurefootError,
+    ToolError,
+)
 from surefoot.gateway import Gateway
 from surefoot.policy import Replay, Retry, ToolRule
 from surefoot.sinks import record
@@ -20,14 +28,18 @@ __all__ = [
     "ApiKey",
     "Basic",
     "Bearer",
+    "CredentialError",
     "Gateway",
     "Headers",
     "MayHaveRunError",
+    "NotSentError",
     "RateLimitedError",
     "Replay",
     "Retry",
+    "SessionLostError",
     "StaticCredentials",
     "SurefootError",
+    "ToolError",
     "ToolRule",
     "quiet_loggers",
     "record",

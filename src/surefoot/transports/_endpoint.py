@@ -70,7 +70,7 @@ def _broken(url: str) -> str | None:
     except ValueError:
         return "url: is not a URL; give one such as https://gateway.example.com/mcp"
     if parts.scheme.lower() not in _PORTS:
-        return "url: must be http or https; other transports have no series (D28)"
+        return "url: must be http or https; a Gateway speaks MCP over HTTP and no other transport"
     if not host:
         return "url: has no host; give one such as https://gateway.example.com/mcp"
     if parts.username is not None or parts.password is not None:
