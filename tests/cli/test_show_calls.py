@@ -89,3 +89,12 @@ def test_runs_are_lettered_like_columns() -> None:
     events = [{"v": 1, "type": "x", "run": f"r{number}"} for number in range(28)]
     labels = [step.label for step in steps(events) if isinstance(step, Run)]
     assert labels[:2] + labels[25:] == ["A", "B", "Z", "AA", "AB"]
+
+
+def test_a_request_that_calls_no_tool_is_counted_apart() -> None:
+    """D33. A call is one use of a tool; the rest is what the protocol needs."""
+    story = Story()
+    story.request(an_attempt(status=200), method="server/discover", tool=None)
+    story.request(an_attempt(status=200), method="tools/list", tool=None)
+    story.request(an_attempt(status=200))
+    assert "1 call and 2 other requests in 1 run, 3 attempts" in shown(story.end())

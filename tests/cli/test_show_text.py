@@ -46,7 +46,7 @@ LOST: dict[str, Any] = {"outcome": "unanswered", "error": "ReadError"}
                 "1 refused 429, throttled",
                 "waited 2.50 s; the server asked for 2.00 s",
                 "repeat permitted by the default policy, ASSUMING that the server refused it",
-                "1 call throttled; waited 2.50 s in all",
+                "1 throttled; waited 2.50 s in all",
                 "nothing may have run without an answer",
             ],
         ),
@@ -150,7 +150,7 @@ def test_what_did_not_happen_is_not_said() -> None:
         "given up",
     ):
         assert words not in text
-    assert "0 calls throttled; waited 0.00 s in all" in text
+    assert "0 throttled; waited 0.00 s in all" in text
 
 
 WHYS = [

@@ -24,6 +24,7 @@ from ._show_json import JsonView
 from ._show_source import followed, lines_of
 from ._show_text import TextView
 from ._show_totals import Totals
+from ._show_words import counted
 
 __all__ = ["run"]
 
@@ -102,7 +103,7 @@ def _page(file: str, target: Path) -> int:
         except BaseException:
             Path(name).unlink()
             raise
-    calls = f"{totals.calls} call{'' if totals.calls == 1 else 's'}"
+    calls = counted(totals.calls, "call")
     state = "" if totals.complete else "; the record is not complete"
     print(f"{calls} written to {target}{state}")
     return _code(totals)

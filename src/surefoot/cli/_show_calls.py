@@ -49,6 +49,12 @@ class Call:
     ended: Fields | None = None
 
     @property
+    def is_call(self) -> bool:
+        """Whether it is the use of a tool, as the agent sees it."""
+        methods = (text(request, "method") for request in self.requests)
+        return bool(self.id) or any(method == "tools/call" for method in methods)
+
+    @property
     def at(self) -> float | None:
         """Seconds from the start of the run at which it began, or ``None``."""
         if self.started is not None:

@@ -21,11 +21,13 @@ from ._show_words import (
     attempt_words,
     call_facts,
     call_words,
+    counted,
     duration,
     endpoint_of,
     may_have_run,
     name_of,
     repeat_words,
+    run_end_words,
 )
 
 __all__ = ["HtmlView"]
@@ -95,13 +97,13 @@ class HtmlView:
             case Call():
                 self._call(step)
             case RunEnd():
-                self._run_end(step)
+                self._words(*run_end_words(step))
             case Unreadable(line=line, why=why):
                 self._words("bad", f"line {line} cannot be read: {why}")
             case _:
                 kind = text(step, "type") or "?"
                 lost = whole(step, "dropped")
-                more = "" if lost is None else f", {lost} events lost here"
+                more = "" if lost is None else f", {counted(lost, 'event')} lost here"
                 self._words("bad" if kind == "sink.failed" else "dim", f"event {kind}{more}")
 
     def close(self, totals: Totals) -> None:
@@ -119,20 +121,6 @@ class HtmlView:
         self._stream.write(
             f"<h2>Run {run.label}{_shown(called)} "
             f'<span class="dim">{_shown(f"{began} {when}")}</span></h2>\n'
-        )
-
-    def _run_end(self, end: RunEnd) -> None:
-        found = end.run.found
-        if end.ended is None:
-            self._words("bad", f"Run {end.run.label}: its end is {NOT_RECORDED}")
-            return
-        lasted = duration(seconds(end.ended, "duration_seconds"))
-        error = text(end.ended, "error")
-        raised = "" if error is None else f" by {error}"
-        state = "complete" if found.complete else f"{found.missing} events {NOT_RECORDED}"
-        self._words(
-            "dim" if found.complete else "bad",
-            f"Run {end.run.label} ended after {lasted}{raised}: {state}",
         )
 
     def _call(self, call: Call) -> None:

@@ -23,11 +23,13 @@ from ._show_words import (
     attempt_words,
     call_facts,
     call_words,
+    counted,
     duration,
     endpoint_of,
     may_have_run,
     name_of,
     repeat_words,
+    run_end_words,
 )
 
 __all__ = ["TextView", "bar"]
@@ -80,7 +82,8 @@ class TextView:
             case Call():
                 self._call(step)
             case RunEnd():
-                self._run_end(step)
+                self._line()
+                self._wrap(*run_end_words(step), lead="")
             case Unreadable(line=line, why=why):
                 self._wrap("bad", f"line {line} cannot be read: {_UNREADABLE[why]}", lead="")
             case _:
@@ -153,25 +156,12 @@ class TextView:
             for style, words in repeat_words(attempt):
                 self._wrap(style, words)
 
-    def _run_end(self, end: RunEnd) -> None:
-        run, found = end.run, end.run.found
-        self._line()
-        if end.ended is None:
-            self._wrap("bad", f"run {run.label}: its end is {NOT_RECORDED}", lead="")
-            return
-        lasted = duration(seconds(end.ended, "duration_seconds"))
-        error = text(end.ended, "error")
-        raised = "" if error is None else f" by {plain(error)}"
-        state = "complete" if found.complete else f"{found.missing} events {NOT_RECORDED}"
-        style: Style = "dim" if found.complete else "bad"
-        self._wrap(style, f"run {run.label} ended after {lasted}{raised}: {state}", lead="")
-
     def _event(self, event: Fields) -> None:
         kind = text(event, "type") or "?"
         if kind == "sink.failed":
             error, lost = text(event, "error") or "?", whole(event, "dropped")
-            words = f"a sink failed ({plain(error)}) and lost {lost if lost is not None else '?'}"
-            self._wrap("bad", f"{words} events here", lead="")
+            many = "events" if lost is None else counted(lost, "event")
+            self._wrap("bad", f"a sink failed ({plain(error)}) and lost {many} here", lead="")
             return
         when = moment(event)
         at = "" if when is None else f" at {when:%H:%M:%S}"

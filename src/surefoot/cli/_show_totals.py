@@ -10,7 +10,16 @@ from surefoot.sinks import Unreadable
 
 from ._show_calls import Call, Run, RunEnd, Step
 from ._show_fields import fields_in, flag, text, whole
-from ._show_words import Style, duration, grant_words, may_have_run, name_of, repeat_grants, waited
+from ._show_words import (
+    Style,
+    counted,
+    duration,
+    grant_words,
+    may_have_run,
+    name_of,
+    repeat_grants,
+    waited,
+)
 
 __all__ = ["Totals"]
 
@@ -23,13 +32,15 @@ class Totals:
 
     runs: int = 0
     calls: int = 0
+    others: int = 0
+    """Requests that are no calls, such as ``tools/list``."""
     attempts: int = 0
     waited_seconds: float = 0.0
     throttled: int = 0
-    """Calls of which an attempt was refused as too fast."""
+    """Calls and requests of which an attempt was refused as too fast."""
     answered: int = 0
     failed: int = 0
-    """Calls that ended in anything but an answer below 400, or whose tool said that it failed."""
+    """Those that ended in anything but an answer below 400, or whose tool said that it failed."""
     may_have_run: int = 0
     may_have_run_names: list[str] = field(default_factory=list[str])
     permitted: Counter[tuple[str, str | None]] = field(
@@ -67,7 +78,8 @@ class Totals:
                     self.unknown[kind] += 1
 
     def _call(self, call: Call) -> None:
-        self.calls += 1
+        self.calls += call.is_call
+        self.others += not call.is_call
         self.waited_seconds += waited(call)
         throttled = False
         for request in call.requests:
@@ -95,11 +107,12 @@ class Totals:
         return [*self._what_happened(), *self._what_is_missing()]
 
     def _what_happened(self) -> list[tuple[Style, str]]:
-        size = f"{_count(self.calls, 'call')} in {_count(self.runs, 'run')}"
+        others = f" and {counted(self.others, 'other request')}" if self.others else ""
+        size = f"{counted(self.calls, 'call')}{others} in {counted(self.runs, 'run')}"
         ends = f"{self.answered} answered, {self.failed} failed"
-        slow = f"{_count(self.throttled, 'call')} throttled"
+        slow = f"{self.throttled} throttled"
         lines: list[tuple[Style, str]] = [
-            ("bold", f"{size}, {_count(self.attempts, 'attempt')}: {ends}"),
+            ("bold", f"{size}, {counted(self.attempts, 'attempt')}: {ends}"),
             (
                 "wait" if self.throttled else "",
                 f"{slow}; waited {duration(self.waited_seconds)} in all",
@@ -107,7 +120,7 @@ class Totals:
         ]
         for (by, assumes), count in sorted(self.permitted.items(), key=str):
             words = grant_words(by, assumes)
-            lines.append(("wait" if assumes else "", f"{_count(count, 'repeat')} {words}"))
+            lines.append(("wait" if assumes else "", f"{counted(count, 'repeat')} {words}"))
         if self.may_have_run:
             names = ", ".join(self.may_have_run_names)
             more = self.may_have_run - len(self.may_have_run_names)
@@ -125,15 +138,15 @@ class Totals:
         lines: list[tuple[Style, str]] = []
         if self.missing:
             lost = f" ({self.dropped} lost by a sink)" if self.dropped else ""
-            lines.append(("bad", f"NOT RECORDED: {_count(self.missing, 'event')} missing{lost}"))
+            lines.append(("bad", f"NOT RECORDED: {counted(self.missing, 'event')} missing{lost}"))
         if self.unended_runs:
-            ends = f"the end of {_count(self.unended_runs, 'run')}"
+            ends = f"the end of {counted(self.unended_runs, 'run')}"
             how = "still under way, or the process was killed"
             lines.append(("bad", f"NOT RECORDED: {ends}: {how}"))
         for why, count in sorted(self.unreadable.items()):
-            lines.append(("bad", f"{_count(count, 'line')} {_UNREADABLE[why]}"))
+            lines.append(("bad", f"{counted(count, 'line')} {_UNREADABLE[why]}"))
         for kind, count in sorted(self.unknown.items()):
-            lines.append(("dim", f"{_count(count, 'event')} of a type not known here: {kind!a}"))
+            lines.append(("dim", f"{counted(count, 'event')} of a type not known here: {kind!a}"))
         if self.complete:
             lines.append(("good", "the record is complete"))
         return lines
@@ -144,6 +157,7 @@ class Totals:
             "type": "totals",
             "runs": self.runs,
             "calls": self.calls,
+            "other_requests": self.others,
             "attempts": self.attempts,
             "answered": self.answered,
             "failed": self.failed,
@@ -170,7 +184,3 @@ _UNREADABLE: Final = {
     "not-json": "of the file not JSON",
     "not-an-event": "of the file JSON, but no event of surefoot",
 }
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"

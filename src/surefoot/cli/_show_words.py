@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, Literal
 
-from ._show_calls import Call
+from ._show_calls import Call, RunEnd
 from ._show_fields import Fields, fields_in, flag, plain, seconds, text, whole
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "attempt_words",
     "call_facts",
     "call_words",
+    "counted",
     "duration",
     "endpoint_of",
     "grant_words",
@@ -24,6 +25,7 @@ __all__ = [
     "name_of",
     "repeat_grants",
     "repeat_words",
+    "run_end_words",
     "waited",
 ]
 
@@ -61,6 +63,11 @@ _ASSUMES: Final = {
     "refused-before-execution": "that the server refused it before it ran",
     "auth-rejected-before-execution": "that the server rejected the credential before it ran",
 }
+
+
+def counted(number: int, noun: str) -> str:
+    """A number and its noun, in the right form."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def duration(value: float | None) -> str:
@@ -141,7 +148,7 @@ def call_words(call: Call) -> tuple[Style, str]:
 def call_facts(call: Call) -> str:
     """How many attempts a call took, how long it was, and how much of that was waiting."""
     count = sum(len(fields_in(request, "attempts")) for request in call.requests)
-    facts = [f"{count} attempt{'' if count == 1 else 's'}", duration(_lasted(call))]
+    facts = [counted(count, "attempt"), duration(_lasted(call))]
     if waited(call):
         facts.append(f"{duration(waited(call))} of it waiting")
     return ", ".join(facts)
@@ -175,6 +182,20 @@ def _ended_words(request: Fields) -> tuple[Style, str]:
             return "bad", "its end is " + NOT_RECORDED
         case other:
             return "", plain(other) + number
+
+
+def run_end_words(end: RunEnd) -> tuple[Style, str]:
+    """How a run ended, and whether all of it is there."""
+    run, found = end.run, end.run.found
+    if end.ended is None:
+        return "bad", f"run {run.label}: its end is {NOT_RECORDED}"
+    error = text(end.ended, "error")
+    raised = "" if error is None else f" by {plain(error)}"
+    lasted = duration(seconds(end.ended, "duration_seconds"))
+    missing = f"{counted(found.missing, 'event')} {NOT_RECORDED}"
+    state = "complete" if found.complete else missing
+    style: Style = "dim" if found.complete else "bad"
+    return style, f"run {run.label} ended after {lasted}{raised}: {state}"
 
 
 def repeat_words(attempt: Fields) -> list[tuple[Style, str]]:
