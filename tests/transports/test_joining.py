@@ -227,6 +227,15 @@ async def test_a_ledger_and_its_declaration_join_together(family: Any) -> None:
     assert [one["reason"] for one in record["attempts"]] == ["first", "throttle", "network"]
 
 
+async def test_a_series_that_stands_aside_still_has_its_ledger_filed_into(family: Any) -> None:
+    """R22, R30. Where whoever hides it has none; the record is of the one series there is."""
+    sink = RecordingSink()
+    wire = ScriptedTransport(REFUSED, DONE)
+    hidden = Wrapper(RetryingTransport(wire, **_clocked(ledger=ledger_into(sink))))
+    assert (await post(family, RetryingTransport(hidden, **_clocked()))).status_code == 200
+    assert [one["status"] for one in filed(sink)["attempts"]] == [429, 200]
+
+
 def test_two_declarations_that_differ_are_refused_and_equal_ones_are_not() -> None:
     """R83, R71, D29. The message says where to declare, and shows neither."""
     series = RetryingTransport(ScriptedTransport(), replay=ON_NETWORK)

@@ -194,6 +194,9 @@ class RetryingTransport:
         family = family_of(request)
         if record is not None:
             if record.running:
+                if record.ledger is None:
+                    # Whoever hides this series knows of no ledger: what it records is not lost.
+                    record.ledger = self._ledger
                 return await self._inner(family).handle_async_request(request)
             return await self._run(request, record, family)
         record = self._opener.open_whole(request, family) or await self._opener.open(
