@@ -121,7 +121,12 @@ class MayHaveRunError(SurefootError):
         self.attempts = attempts
         self.call_id = call_id
         what = "the request" if tool is None else f"tool {tool!r}"
-        super().__init__(f"{what} may have run: {cause}, sent {_times(attempts)}, not sent again")
+        if attempts:
+            text = f"{what} may have run: {cause}, sent {_times(attempts)}, not sent again"
+        else:
+            which = "" if call_id is None else f" ({call_id})"
+            text = f"{what} was not sent: an identical earlier call{which} may have run ({cause})"
+        super().__init__(text)
 
 
 class NotSentError(SurefootError):
@@ -192,7 +197,11 @@ class AuthorizationRequiredError(SurefootError):
 
 
 class CredentialError(SurefootError):
-    """No credential could be had for an attempt, so nothing was sent."""
+    """No credential could be had, so nothing was sent; or the server refused the one it got.
+
+    Either way nothing ran: ``reason`` is ``"unauthorized"`` or ``"forbidden"`` where the server
+    said no, and the provider's own fixed phrase where there was nothing to send.
+    """
 
     service: str | None
     """For which service the credential was asked."""

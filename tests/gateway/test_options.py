@@ -90,7 +90,7 @@ WRONG_URLS: Final[list[tuple[Any, type[Exception], str]]] = [
     (f"{CANARY}.example.com/mcp", ValueError, "http or https"),
     (f"ftp://{CANARY}/mcp", ValueError, "http or https"),
     (f"ws://{CANARY}/mcp", ValueError, "http or https"),
-    (f"stdio:{CANARY}", ValueError, "D28"),
+    (f"stdio:{CANARY}", ValueError, "http or https"),
     (f"http:///{CANARY}", ValueError, "no host"),
     (f"https://me:{CANARY}@gateway.example.com/mcp", ValueError, "credentials=Basic(...)"),
     (f"https://{CANARY}@gateway.example.com/mcp", ValueError, "credentials=Basic(...)"),

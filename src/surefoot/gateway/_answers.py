@@ -121,6 +121,7 @@ def _raise(facts: Facts, tool: str | None, consent: AuthorizationRequiredError |
             )
             raise error
         case "in-flight" | "fenced" | "already-ran":
+            # Nothing of this call was sent; it is the earlier one, named here, that may have run.
             earlier = facts.get("earlier_call_id")
             raise MayHaveRunError(cause=kind, attempts=0, tool=tool, call_id=earlier) from None
         case _ if facts.get("may_have_run"):

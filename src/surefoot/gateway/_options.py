@@ -15,6 +15,7 @@ from surefoot.credentials import as_provider
 from surefoot.evidence import checked_label
 from surefoot.policy import Replay, Retry
 from surefoot.transports import CREDENTIAL_HEADERS, Endpoint
+from surefoot.wire import strict_json
 
 from ._sdk import http_library
 
@@ -116,7 +117,7 @@ def check_options(
         retry=retry,
         replay=replay or Replay(),
         answers=answers,  # type: ignore[arg-type]
-        caller_timeout=_seconds("caller_timeout", caller_timeout),
+        caller_timeout=seconds("caller_timeout", caller_timeout),
         on_authorization=on_authorization,
     )
 
@@ -183,7 +184,7 @@ def refuse_credential_headers(headers: Any) -> None:
             raise ValueError(msg)
 
 
-def _seconds(option: str, value: object) -> float | None:
+def seconds(option: str, value: object) -> float | None:
     """A positive, finite duration in seconds, or ``None``."""
     if value is None:
         return None
@@ -218,3 +219,25 @@ def _a_word(option: str, value: object, rule: str) -> str:
 
 def _wrong(option: str, rule: str) -> TypeError:
     return TypeError(f"{option}: must be {rule}")
+
+
+def checked_arguments(arguments: object) -> dict[str, Any]:
+    """A tool call's arguments, held to what JSON can say, before the SDK's writer trips over them.
+
+    Raises:
+        TypeError: they are no mapping, or hold something that JSON has no word for.
+    """
+    if arguments is None:
+        return {}
+    if not isinstance(arguments, Mapping):
+        raise _wrong("arguments", "a mapping of names to JSON values, or None")
+    given: dict[Any, Any] = dict(cast("Mapping[Any, Any]", arguments))
+    try:
+        strict_json.dumps(given)
+    except Exception:  # noqa: BLE001 - whatever the serialiser says, it quotes the value
+        broken = True
+    else:
+        broken = False
+    if broken or not all(isinstance(name, str) for name in given):
+        raise _wrong("arguments", "a mapping of names to JSON values; one of these is not JSON")
+    return given

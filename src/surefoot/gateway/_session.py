@@ -24,6 +24,7 @@ from surefoot.transports import CallContext, calling
 
 from ._answers import ToolAnswer, error_in, is_the_servers, raise_for_outcome, the_one_in
 from ._connection import Connection
+from ._options import checked_arguments, seconds
 from ._sdk import call_settings
 
 if TYPE_CHECKING:
@@ -159,20 +160,21 @@ class GatewaySession:
             AuthorizationRequiredError: a person must consent first; it did not run.
             DeadlineExceededError: the timeout passed before anything was sent.
             SessionLostError: the server no longer knew this session; it did not run.
+            TypeError: ``arguments`` are not JSON, or ``timeout`` is no number.
+            ValueError: ``timeout`` is not above 0.
             mcp.MCPError: (``McpError`` on 1.x) the server answered with an error of its own.
         """
-        ends = None if timeout is None else self._clock.monotonic() + timeout
-        context = CallContext(ends=ends)
+        given = checked_arguments(arguments)
+        patient = seconds("timeout", timeout)
+        context = CallContext(ends=None if patient is None else self._clock.monotonic() + patient)
         result: Any = None
-        with anyio.move_on_after(timeout) as patience:
+        with anyio.move_on_after(patient) as patience:
             connection = await self._ready()
             if self._tools is None:
                 connection = await self._listed(connection)
             try:
                 with connection.in_use(), calling(context):
-                    result = await connection.client.call_tool(
-                        name, dict(arguments or {}), **call_settings(meta)
-                    )
+                    result = await connection.client.call_tool(name, given, **call_settings(meta))
             except Exception as error:  # noqa: BLE001 - told apart there
                 raise self._failed(error, context, connection, name) from None
             except BaseException:
@@ -180,8 +182,9 @@ class GatewaySession:
                 context.abandon()
                 raise
         if result is None and patience.cancelled_caught:
-            raise _timed_out(context, name, timeout or 0.0)
+            raise _timed_out(context, name, patient or 0.0)
         answer = ToolAnswer(result)
+        _raise_credential_error(context)
         raise_for_outcome(answer.outcome, tool=name, consent=self._consents())
         if answer.is_error:
             raise ToolError(result=result, tool=name)
@@ -211,6 +214,7 @@ class GatewaySession:
         if _session_is_lost(context):
             connection.lost = True
             return SessionLostError(tool=tool)
+        _raise_credential_error(context)
         raise_for_outcome(error_in(error), tool=tool, consent=self._consents())
         if is_the_servers(error) and not connection.broken:
             return error
@@ -290,3 +294,11 @@ def _session_is_lost(context: CallContext) -> bool:
     outgoing = record.outgoing
     in_session = outgoing is not None and outgoing.protocol_version is None
     return in_session and record.code != _METHOD_NOT_FOUND
+
+
+def _raise_credential_error(context: CallContext) -> None:
+    """Raise why no credential could be had: the phrase is the provider's own, and no secret."""
+    record = context.record
+    error = None if record is None or record.may_have_run else record.credential_error
+    if error is not None:
+        raise type(error)(error.reason, service=error.service)

@@ -55,7 +55,8 @@ def failed(error: Exception, sent: Sent, record: Record, *, proven: bool) -> Not
     sent.error = type(error).__name__
     if isinstance(error, (CredentialError, AuthorizationRequiredError)):
         sent.outcome = sent.effect = "not_sent"
-        record.credential_failed = True
+        if isinstance(error, CredentialError):
+            record.credential_error = error
         return NotSent(error=error, credential=True)
     sent.proven = proven
     if sent.effect == "not_sent" or never_left(error, proven=proven):

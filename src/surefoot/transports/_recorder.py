@@ -17,6 +17,7 @@ import anyio
 from surefoot.evidence import Attempt, RequestAttempts
 
 if TYPE_CHECKING:
+    from surefoot.errors import CredentialError
     from surefoot.evidence import (
         AnswerForm,
         Effect,
@@ -112,7 +113,8 @@ class Record:
     """Some attempt had no answer and is not proven unsent."""
     completed: bool = False
     """A result was handed on, so what happened to earlier attempts no longer matters."""
-    credential_failed: bool = False
+    credential_error: CredentialError | None = None
+    """Why no credential could be had, in the provider's own fixed phrase."""
     ended: Ended | None = None
     why: Why | None = None
     status: int | None = None

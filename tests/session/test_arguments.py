@@ -1,0 +1,63 @@
+"""The law of this file: a caller's mistake is the caller's error, and costs no session.
+
+R71, R72 for the session's own door.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from surefoot import CredentialError, Gateway
+from surefoot.credentials import EnvironmentCredentials
+from surefoot.testing import FaultyGateway
+
+CANARY = "canary-4be1-do-not-echo"
+
+
+@pytest.mark.parametrize(
+    ("given", "kind", "named"),
+    [
+        ({"arguments": ["W-7712"]}, TypeError, "arguments: "),
+        ({"arguments": {"q": object()}}, TypeError, "arguments: "),
+        ({"arguments": {"q": {CANARY}, "r": object()}}, TypeError, "arguments: "),
+        ({"arguments": {1: "W-7712"}}, TypeError, "arguments: "),
+        ({"timeout": CANARY}, TypeError, "timeout: "),
+        ({"timeout": True}, TypeError, "timeout: "),
+        ({"timeout": 0}, ValueError, "timeout: "),
+        ({"timeout": float("nan")}, ValueError, "timeout: "),
+    ],
+)
+async def test_a_wrong_argument_is_named_and_the_session_lives(
+    given: dict[str, Any], kind: type[Exception], named: str
+) -> None:
+    """R71, R72. The option is named, no text is echoed, nothing is sent, the next call works."""
+    with FaultyGateway() as gateway:
+        async with Gateway(gateway.url).session() as session:
+            await session.tools()
+            before = len(gateway.journal)
+            with pytest.raises(kind) as caught:
+                await session.call("search", **given)
+            assert str(caught.value).startswith(named)
+            assert CANARY not in str(caught.value)
+            assert len(gateway.journal) == before
+            answer = await session.call("search", {"q": "W-7712"})
+            assert answer.text == "found W-7712"
+
+
+async def test_why_no_credential_could_be_had_reaches_the_caller(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """R108. The provider's own fixed phrase is what a person needs to mend it."""
+    monkeypatch.setenv("SUREFOOT_TEST_TOKEN", "tok-8f14e45f")
+    with FaultyGateway() as gateway:
+        credentials = EnvironmentCredentials("SUREFOOT_TEST_TOKEN")
+        async with Gateway(gateway.url, credentials=credentials).session() as session:
+            assert (await session.call("search", {"q": "W-1"})).text == "found W-1"
+            ran = gateway.executions("search")
+            monkeypatch.delenv("SUREFOOT_TEST_TOKEN")
+            with pytest.raises(CredentialError) as caught:
+                await session.call("search", {"q": "W-2"})
+            assert "environment variable" in caught.value.reason
+            assert gateway.executions("search") == ran
