@@ -187,3 +187,16 @@ async def test_a_flow_above_sees_the_status_and_the_challenge() -> None:
                 assert answer.json()["error"]["data"]["surefoot/outcome"]["kind"] == words
                 assert "canary" not in answer.text
     assert seen == [(401, 'Bearer error="invalid_token"'), (403, None)]
+
+
+async def test_without_a_flow_above_a_refusal_ends_no_session_of_1_x() -> None:
+    """DESIGN 7. There 401 and 403 are words at 200, unless `auth_above` asks for the status."""
+    ours_by_default = 401 if FAMILY.__name__ == "httpx2" else 200
+    asked = mcp_request("tools/call", {"name": "search", "arguments": {}})
+    for settings, status in (({}, ours_by_default), ({"auth_above": True}, 401)):
+        with FaultyGateway() as faulty:
+            faulty.script("search", Status(401))
+            async with Gateway(faulty.url, retry=QUICK).http_client(**settings) as client:
+                answer = await client.post(faulty.url, headers=asked.headers, content=asked.body)
+            assert answer.status_code == status
+            assert "did not accept the credential" in answer.text

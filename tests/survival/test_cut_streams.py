@@ -120,7 +120,7 @@ async def test_the_http_clients_own_read_timeout_is_one_calls_affair(how: str, k
             async with anyio.create_task_group() as group:
                 for amount in (1, 2):
                     group.start_soon(_into, told, session, amount)
-                    # mcp 1.30 on trio itself loses one of two answers that come in one moment.
+                    # mcp 1.30 on trio itself mixes two requests up that are made in one moment.
                     await anyio.sleep(0.1)
             assert (await session.call("search", {"q": "it"})).text == "found it"
         assert [one.kind for one in told] == [words] * 2, told
