@@ -244,7 +244,7 @@ def test_waits_are_drawn_to_scale(lasts: list[float], waits: list[float], room: 
 
 
 NASTY: list[Any] = [
-    None, True, False, 0, 1, -1, 429, 10**30, 0.25, -0.5, 1e300, 5e-324, 2.9e16,
+    None, True, False, 0, 1, -1, 429, 10**30, 10**400, 0.25, -0.5, 1e300, 5e-324, 2.9e16,
     "", "r1", "c1", "answered", "refused", "unanswered", "not_sent", "cut", "throttle", "app",
     "2026-11-30T12:00:00+00:00", "2026-11-30", "\x1b[2J\r\n", "<b>", "ü", "漢" * 80, "\u202e",
     "x" * 500, "two words", [], {}, [1], [{}], {"by": "app"}, {"by": 7, "assumes": "x" * 200},

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from textwrap import dedent
 from time import monotonic
@@ -23,13 +23,13 @@ class Door:
     """Takes batches; can be held shut."""
 
     def __init__(self) -> None:
-        self.taken: list[Mapping[str, Any]] = []
+        self.taken: list[Any] = []
         self.lost = 0
         self.open = threading.Event()
         self.open.set()
         self.threads: set[int] = set()
 
-    def deliver(self, batch: Sequence[Mapping[str, Any]]) -> None:
+    def deliver(self, batch: Sequence[Any]) -> None:
         self.threads.add(threading.get_ident())
         assert self.open.wait(20)
         self.taken += batch
@@ -134,11 +134,29 @@ def test_a_courier_that_was_never_used_has_no_thread() -> None:
     assert courier.close(0)
 
 
+def test_where_no_thread_can_start_any_more_the_event_is_delivered_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """B13. As while the interpreter ends: late evidence is not lost for want of a thread."""
+    door = Door()
+
+    def refuse(_thread: threading.Thread) -> None:
+        raise RuntimeError("can't create new thread at interpreter shutdown")
+
+    with door.courier() as courier:
+        monkeypatch.setattr(threading.Thread, "start", refuse)
+        for number in range(3):
+            assert courier.offer({"n": number})
+        monkeypatch.undo()
+    assert [event["n"] for event in door.taken] == [0, 1, 2]
+    assert door.threads == {threading.get_ident()}
+
+
 def test_flushing_from_inside_the_door_returns_at_once() -> None:
     """B13. A sink that flushes itself does not lock up."""
     answers: list[bool] = []
 
-    def deliver(batch: Sequence[Mapping[str, Any]]) -> None:
+    def deliver(batch: Sequence[Any]) -> None:
         assert batch
         answers.append(courier.flush(5))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import shutil
 import threading
 from pathlib import Path
 from typing import Any
@@ -245,6 +246,27 @@ def test_a_batch_of_which_the_disk_takes_a_part_counts_the_rest(
     assert [one["type"] for one in found][2:] == ["sink.failed", "credential.vended"]
     assert (found[2]["dropped"], found[3]["seq"]) == (3, 6)
     sink.close()
+
+
+def test_a_folder_that_vanishes_costs_events_until_it_is_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """B13. The file is opened again when it can be; what was lost is written down there."""
+    monkeypatch.setattr(append_file, "_LOOK_SECONDS", 0.0)
+    folder = tmp_path / "runs"
+    folder.mkdir()
+    sink = JsonLinesSink(folder / "run.jsonl", alarm=silent)
+    sink.emit(event(1))
+    sink.flush()
+    shutil.rmtree(folder)
+    sink.emit(event(2))
+    sink.flush()
+    assert sink.dropped == 1
+    folder.mkdir()
+    sink.emit(event(3))
+    sink.close()
+    failed, last = lines(folder / "run.jsonl")
+    assert (failed["error"], failed["dropped"], last["seq"]) == ("FileNotFoundError", 1, 3)
 
 
 def test_a_disk_that_stalls_never_touches_who_emits(
