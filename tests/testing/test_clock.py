@@ -55,7 +55,7 @@ async def test_a_sleep_of_nothing_moves_no_time_but_gives_way(seconds: float) ->
 
 @pytest.mark.parametrize("seconds", [math.nan, math.inf, -math.inf])
 async def test_a_sleep_without_an_end_is_refused_loudly(seconds: float) -> None:
-    """asyncio sleeps on NaN for ever; a double that did so would hide it."""
+    """Asyncio sleeps on NaN for ever; a double that did so would hide it."""
     clock = FakeClock()
     with pytest.raises(ValueError, match="never end"):
         await clock.sleep(seconds)

@@ -161,7 +161,7 @@ def test_discovery_is_an_unknown_method_in_a_session() -> None:
 
 
 def test_answers_may_be_event_streams_here_too() -> None:
-    """initialize as well, with its session in the head."""
+    """Initialize as well, with its session in the head."""
     with FaultyGateway(sse=True) as gateway:
         answer = ask(gateway, mcp_request("initialize", version=None))
         session = answer.values("mcp-session-id")[0].decode()

@@ -42,7 +42,7 @@ class ClosingStream:
         file: Files a record, once.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0917 - what its one caller knows of a stream
         self,
         response: HTTPResponse,
         request: HTTPRequest,
