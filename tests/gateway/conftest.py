@@ -14,5 +14,6 @@ import pytest
 def _no_certificates(tmp_path_factory: pytest.TempPathFactory) -> Generator[None]:
     """Point both HTTP libraries at an empty folder."""
     with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("SSL_CERT_FILE", raising=False)
         patch.setenv("SSL_CERT_DIR", str(tmp_path_factory.mktemp("no-certificates")))
         yield
