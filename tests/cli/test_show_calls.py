@@ -11,8 +11,6 @@ from support.recorded import Story, shown
 from support.records import an_attempt
 from surefoot.cli._show_calls import Call, Run, RunEnd, steps
 
-pytestmark = pytest.mark.both_majors
-
 
 def kinds(events: list[dict[str, Any]]) -> list[str]:
     return [

@@ -18,8 +18,6 @@ from support.records import an_attempt
 from surefoot.cli import _exit_codes as codes
 from surefoot.cli import _show_source as source
 
-pytestmark = pytest.mark.both_majors
-
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:

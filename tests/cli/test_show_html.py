@@ -16,8 +16,6 @@ from support.records import an_attempt
 from surefoot.cli import _exit_codes as codes
 from surefoot.cli import main
 
-pytestmark = pytest.mark.both_majors
-
 HOSTILE = [
     "<script>alert(1)</script>",
     "</p></section><img src=x onerror=alert(1)>",

@@ -20,8 +20,6 @@ from surefoot.cli._show_text import TextView, bar
 from surefoot.cli._show_totals import Totals
 from surefoot.policy import Permission
 
-pytestmark = pytest.mark.both_majors
-
 
 def told(*attempts: Any, **changes: Any) -> str:
     """One call, as the terminal shows it, on one line."""

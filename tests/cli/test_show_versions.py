@@ -11,8 +11,6 @@ from surefoot.cli import _exit_codes as codes
 from surefoot.cli import main
 from surefoot.sinks import Unreadable, read_events
 
-pytestmark = pytest.mark.both_majors
-
 DATA = Path(__file__).parents[1] / "data"
 
 SHOWN = {

@@ -15,8 +15,6 @@ from hypothesis import strategies as st
 from support.records import a_request, an_attempt
 from surefoot.policy import Permission
 
-pytestmark = pytest.mark.both_majors
-
 
 def test_a_503_is_recorded_as_answered_with_its_status_and_not_as_a_success() -> None:
     """R23. There is no word for success: an answer is an answer."""

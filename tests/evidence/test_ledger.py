@@ -20,8 +20,6 @@ from surefoot.evidence import (
     RunStarted,
 )
 
-pytestmark = pytest.mark.both_majors
-
 ENTRY = CredentialVended(service="gateway", kind="bearer")
 
 

@@ -10,8 +10,6 @@ from hypothesis import strategies as st
 
 from surefoot.evidence import checked_label, origin
 
-pytestmark = pytest.mark.both_majors
-
 
 @pytest.mark.parametrize(
     ("scheme", "host", "port", "expected"),

@@ -17,8 +17,6 @@ import pytest
 
 from surefoot.evidence import Ledger, Run, bind, current_ledger, current_run
 
-pytestmark = pytest.mark.both_majors
-
 
 class Nowhere:
     def emit(self, event: Mapping[str, Any], /) -> None:

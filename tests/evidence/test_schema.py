@@ -27,8 +27,6 @@ from surefoot.evidence import (
 )
 from surefoot.policy import Permission
 
-pytestmark = pytest.mark.both_majors
-
 
 def test_the_schema_is_a_schema() -> None:
     """B13. Draft 2020-12, by its own metaschema."""

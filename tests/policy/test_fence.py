@@ -14,8 +14,6 @@ from hypothesis import strategies as st
 
 from surefoot.policy import Blocked, Fence, FenceFull, Passed, fence_key
 
-pytestmark = pytest.mark.both_majors
-
 
 def _key(**changes: Any) -> bytes:
     fields: dict[str, Any] = {"scope": "", "principal": None, "tool": "charge", "arguments": b"{}"}

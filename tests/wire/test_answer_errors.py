@@ -19,8 +19,6 @@ from surefoot.wire import (
     sentence,
 )
 
-pytestmark = pytest.mark.both_majors
-
 POLICIES: list[AnswerPolicy] = ["strict", "checked"]
 both_policies = pytest.mark.parametrize("policy", POLICIES)
 RESULT = {"content": [{"type": "text", "text": "3"}], "isError": False}

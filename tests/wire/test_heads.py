@@ -8,8 +8,6 @@ from hypothesis import strategies as st
 
 from surefoot.wire import AnswerPolicy, Scrub, origin_of, read_head
 
-pytestmark = pytest.mark.both_majors
-
 JSON = (b"content-type", b"application/json")
 ORIGIN = origin_of("https://gateway.example.com/mcp")
 UUID = b"0b6d1c4e-1111-2222-3333-444455556666"

@@ -8,8 +8,6 @@ import pytest
 
 from surefoot.wire import Message, as_request_id, read_message, same_id
 
-pytestmark = pytest.mark.both_majors
-
 ERROR = {"code": -32603, "message": "m"}
 
 

@@ -11,8 +11,6 @@ from hypothesis import strategies as st
 
 from surefoot.wire import Outgoing, read_request
 
-pytestmark = pytest.mark.both_majors
-
 MODERN = {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}
 
 

@@ -18,8 +18,6 @@ from hypothesis import strategies as st
 from surefoot.wire import MARK, MIN_SECRET, Scrub
 from surefoot.wire.strict_json import dumps, loads
 
-pytestmark = pytest.mark.both_majors
-
 TOKEN = b"eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJDQU5BUlkifQ.c2lnbmF0dXJlLXRoYXQtaXMtcmFuZG9t"
 AWS = b"IQoJb3JpZ2luX2VjEB0aCXVzLWVhc3Qt/+1//aBcD+eFgHiJkLmNoPqRsTuVwXyZ0123456789=="
 PASSWORD = b'p"a\\ss/w+rd %x'

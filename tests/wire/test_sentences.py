@@ -19,8 +19,6 @@ from surefoot.wire import (
     sentence,
 )
 
-pytestmark = pytest.mark.both_majors
-
 NOT_SENT = {
     "not-sent",
     "not-sent-in-time",

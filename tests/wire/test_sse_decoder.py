@@ -15,8 +15,6 @@ from hypothesis import strategies as st
 from surefoot.errors import AnswerTooLargeError, UnreadableAnswerError
 from surefoot.wire import SseBlock, SseDecoder, encode_event
 
-pytestmark = pytest.mark.both_majors
-
 CASES: list[dict[str, Any]] = json.loads(
     (Path(__file__).parents[1] / "data" / "sse_cases.json").read_text("utf-8")
 )["cases"]

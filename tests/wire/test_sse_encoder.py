@@ -11,8 +11,6 @@ from hypothesis import strategies as st
 from surefoot.wire import KEEP_ALIVE, SseBlock, SseDecoder, encode_event
 from surefoot.wire.strict_json import dumps
 
-pytestmark = pytest.mark.both_majors
-
 
 def read(data: bytes) -> list[SseBlock]:
     decoder = SseDecoder()

@@ -16,8 +16,6 @@ from surefoot.errors import AnswerTooLargeError, UnreadableAnswerError
 from surefoot.wire import JsonLimits, strict_json
 from surefoot.wire.strict_json import PARSER_DEPTH, PARSER_DIGITS, canonical, dumps, loads
 
-pytestmark = pytest.mark.both_majors
-
 CANARY = "CANARY-5a1e"
 
 SUITE = corpus("JSONTestSuite")

@@ -7,8 +7,6 @@ import sys
 
 import pytest
 
-pytestmark = pytest.mark.both_majors
-
 CAP = 16 * 1024 * 1024
 
 SCRIPT = """
