@@ -39,6 +39,7 @@ class ActiveCalls:
         if outgoing.kind == "request":
             key = (session, type(outgoing.id), outgoing.id)
             self._records.setdefault(key, []).append(record)
+            record.cancellable = True
             return key
         if outgoing.method == "notifications/cancelled":
             named = outgoing.cancelled_id

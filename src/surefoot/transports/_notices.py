@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Sequence
+from functools import lru_cache
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any
 
@@ -34,11 +35,17 @@ Hook = Callable[[RetryNotice], object]
 
 def origin_of(url: Any) -> str:
     """Scheme, host and port of a URL, for people to read (R41, D13)."""
-    return origin(url.scheme, url.host, url.port)
+    return _origin(url.scheme, url.host, url.port)
+
+
+@lru_cache(maxsize=256)
+def _origin(scheme: str, host: str, port: int | None) -> str:
+    """The same text for all that go to the same place."""
+    return origin(scheme, host, port)
 
 
 class Notifier:
-    """Tells whoever listens that a wait begins, and then waits it out."""
+    """Tells whoever listens that a wait begins."""
 
     __slots__ = ("_hook", "_name", "_rules")
 
@@ -47,24 +54,20 @@ class Notifier:
         self._hook = hook
         self._name = name
 
-    async def wait(
+    async def announce(
         self, decision: Wait, record: Record, request: HTTPRequest, clock: Clock
-    ) -> None:
-        """Announce the wait, then let ``decision.seconds`` pass, the hook's own time included."""
-        record.waited += decision.seconds
-        if decision.cause in ("auth", "redirect"):
-            return
+    ) -> float:
+        """Tell whoever listens that a wait begins; returns the seconds of it that are left."""
         _logger.info(
             "%s: %s, attempt %d in %.3f s", record.endpoint, decision.cause,
             decision.attempt, decision.seconds,
         )  # fmt: skip
         hook = self._hook_for(decision)
         if hook is None:
-            await clock.sleep(decision.seconds)
-            return
+            return decision.seconds
         began = clock.monotonic()
         await self._tell(hook, decision, record, request)
-        await clock.sleep(max(0.0, decision.seconds - (clock.monotonic() - began)))
+        return max(0.0, decision.seconds - (clock.monotonic() - began))
 
     def _hook_for(self, decision: Wait) -> Hook | None:
         refusal = decision.cause in ("throttle", "session-busy")

@@ -135,7 +135,11 @@ class Record:
     """Its caller has cancelled it by a message; nothing more is sent for it (B2)."""
     waiting: anyio.CancelScope | None = None
     """The wait under way, which a cancellation by message ends."""
-    _asks: tuple[Outgoing | None, Call] | None = None
+    cancellable: bool = False
+    """A message could cancel it, so that its waits have to be ended from elsewhere."""
+    _outgoing: Outgoing | None = None
+    _unread: bool = True
+    _call: Call | None = None
     _endpoint: str | None = None
     _call_id: str | None = None
 
@@ -164,12 +168,14 @@ class Record:
     @property
     def outgoing(self) -> Outgoing | None:
         """The JSON-RPC message, where the body is one."""
-        return (self._asks or self._read())[0]
+        if self._unread:
+            self._read()
+        return self._outgoing
 
     @property
     def call(self) -> Call:
         """What a series must know of the request."""
-        return (self._asks or self._read())[1]
+        return self._call or self._read()
 
     @property
     def endpoint(self) -> str:
@@ -191,11 +197,19 @@ class Record:
             self.code = message["error"]["code"]
         self._opener.heard(self, message)
 
-    def _read(self) -> tuple[Outgoing | None, Call]:
-        """Read the body, once, and let go of it."""
-        body, self._body = self._body, None
-        self._asks = self._opener.read(self.http_method, body, resendable=self._resendable)
-        return self._asks
+    def let_go(self) -> None:
+        """Let go of what can be read again: thousands of calls may wait at once."""
+        self._outgoing, self._unread = None, True
+
+    def _read(self) -> Call:
+        """Read the body; what a series was told of it once does not change."""
+        self._outgoing, call = self._opener.read(
+            self.http_method, self._body, resendable=self._resendable
+        )
+        self._unread = False
+        if self._call is None:
+            self._call = call
+        return self._call
 
     @property
     def may_have_run(self) -> bool:

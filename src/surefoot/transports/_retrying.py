@@ -45,6 +45,9 @@ _ABOUT_CREDENTIALS: Final = frozenset({401, 403})
 _TELLING: Final = frozenset({307, 308, 401, 403})
 """Statuses that a series may answer by itself, besides what its rules recognise (B11, D4)."""
 
+_AT_ONCE: Final = frozenset({"auth", "redirect"})
+"""Causes that nobody waits for, and nobody is told of (D8)."""
+
 _INERT: Final = Retry()
 
 
@@ -231,10 +234,7 @@ class RetryingTransport:
         target = request
         began = record.started
         while True:
-            if self._end is not None and began >= record.started + self._end:
-                raise cut(record, self._end)
-            if record.ends is not None and began >= record.ends:
-                raise cut(record, record.ends - record.started)
+            self._check_time(record, began)
             sent = Sent(reason, began)
             record.sent.append(sent)
             response, fact = await self._attempt(target, sent, record, family)
@@ -251,21 +251,36 @@ class RetryingTransport:
                 target = copy_request(target, url=redirect_target(target, response))
             if response is not None:
                 await let_go(response)
-            # Thousands of calls may wait at once: nothing of this attempt is kept meanwhile.
+            # Thousands of calls may wait at once: what is not needed meanwhile is let go of.
             del response, fact
             sent.permission = decision.permission
             sent.wait = decision.seconds
-            record.force = decision.cause == "auth"
-            with anyio.CancelScope() as record.waiting:
-                await self._notifier.wait(decision, record, request, self._clock)
-            record.waiting = None
+            record.waited += decision.seconds
+            reason = decision.cause
+            record.force = reason == "auth"
+            if reason not in _AT_ONCE:
+                left = await self._notifier.announce(decision, record, request, self._clock)
+                record.let_go()
+                del decision
+                if not record.cancellable:
+                    await self._clock.sleep(left)
+                elif not record.abandoned:
+                    with anyio.CancelScope() as record.waiting:
+                        await self._clock.sleep(left)
+                    record.waiting = None
             if record.abandoned:
                 record.end("refused", "cancelled", sent.status)
                 raise RateLimitedError(
                     attempts=len(record.sent), waited=record.waited, retry_after=sent.retry_after
                 )
-            reason = decision.cause
             began = self._clock.monotonic()
+
+    def _check_time(self, record: Record, now: float) -> None:
+        """Send nothing at or after the deadline, nor for a caller who has left (R45, B6)."""
+        if self._end is not None and now >= record.started + self._end:
+            raise cut(record, self._end)
+        if record.ends is not None and now >= record.ends:
+            raise cut(record, record.ends - record.started)
 
     async def _attempt(
         self, target: HTTPRequest, sent: Sent, record: Record, family: Family
