@@ -125,10 +125,10 @@ def test_a_name_that_is_no_text_is_no_name(name: Any) -> None:
     assert call(name="x", arguments=name if not isinstance(name, dict) else 1).arguments is None
 
 
-def test_only_a_request_calls_a_tool() -> None:
-    """D1."""
+def test_only_a_request_calls_a_tool_and_what_a_tool_may_holds_without_an_id_too() -> None:
+    """D1, R13. A call that nobody waits for is still one of a tool that was declared."""
     assert not outgoing(method="tools/call", params={"name": "x"}).is_tool_call
-    assert outgoing(method="tools/call", params={"name": "x"}).tool is None
+    assert outgoing(method="tools/call", params={"name": "x"}).tool == "x"
     assert outgoing(id=1, method="prompts/get", params={"name": "x"}).tool is None
 
 

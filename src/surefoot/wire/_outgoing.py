@@ -73,8 +73,8 @@ class Outgoing:
 
     @property
     def tool(self) -> str | None:
-        """The tool's name, where this is a tool call that names one."""
-        if self._params is None or not self.is_tool_call:
+        """The tool's name, where this names one: also without an id, when nobody would answer."""
+        if self._params is None or self.method != "tools/call":
             return None
         name = self._params.get("name")
         return name if type(name) is str else None
@@ -82,7 +82,7 @@ class Outgoing:
     @property
     def arguments(self) -> dict[str, Any] | None:
         """The arguments object of a tool call, or ``None`` where it carries none."""
-        return _object(self.params.get("arguments")) if self.is_tool_call else None
+        return _object(self.params.get("arguments")) if self.method == "tools/call" else None
 
     def canonical_arguments(self) -> bytes | None:
         """Return the arguments in one form, so that equal arguments give equal bytes (B3).

@@ -143,6 +143,11 @@ class _Cleaner:
             for name, member in cast("dict[str, Any]", value).items():
                 members[self._clean_key(name, members)] = self.clean(member)
             return members
+        if type(value) is int or type(value) is float:
+            # A secret of digits can come back as a number; what is left of it then is the mark.
+            written = str(value)
+            clean = self._clean_string(written)
+            return value if clean == written else clean
         return value
 
     def _clean_key(self, name: str, taken: dict[str, Any]) -> str:
