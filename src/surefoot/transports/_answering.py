@@ -8,11 +8,12 @@ section 7). Cancellation passes; it is nobody's answer.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from surefoot.errors import AuthorizationRequiredError
-from surefoot.policy import Replay
+from surefoot.policy import Replay, parse_retry_after
 
 from ._active import ActiveCalls
 from ._body import MAX_REQUEST_BODY, let_go
@@ -187,9 +188,7 @@ class AnsweringTransport:
             raise caught
         return answer
 
-    async def _found_out(
-        self, fencing: Fencing, stopped: GiveUp, record: Record
-    ) -> GiveUp | None:
+    async def _found_out(self, fencing: Fencing, stopped: GiveUp, record: Record) -> GiveUp | None:
         """What stands against a call once the app was asked; a cancelled one was never sent."""
         try:
             return await fencing.find_out(record, stopped, self._clock)
@@ -269,6 +268,12 @@ class AnsweringTransport:
             return self._words(written(given_up, record), record, family)
         in_session = "mcp-session-id" in request.headers
         given_up = after_status(status, record, note, in_session=in_session)
+        if given_up.retry_after is None and status == 429:
+            # With repeats switched off no rule has read it, and it is still what the server said.
+            stated = response.headers.get("retry-after")
+            given_up = replace(
+                given_up, retry_after=parse_retry_after(stated, now=self._clock.now())
+            )
         how = passing(
             status,
             note,
