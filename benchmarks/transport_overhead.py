@@ -50,6 +50,7 @@ HEADERS = {
     "mcp-method": "tools/call",
     "mcp-name": "add",
 }
+TOKEN = "bench-" + "t" * 120
 Row = Callable[[int], Awaitable[float]]
 """Makes so many requests, and says how many seconds of CPU one of them took."""
 
@@ -85,7 +86,7 @@ def ledger() -> Ledger:
 
 def credentials() -> StaticCredentials:
     """A token of a usual length."""
-    return StaticCredentials(Bearer("bench-" + "t" * 120))
+    return StaticCredentials(Bearer(TOKEN))
 
 
 def layers(wire: Any, **settings: Any) -> RetryingTransport:
@@ -193,11 +194,11 @@ class Responder(asyncio.Protocol):
             self._transport.write(self.answer)
 
 
-def respond(listener: socket.socket) -> None:
+def respond(listener: socket.socket, protocol: type[asyncio.Protocol]) -> None:
     """Serve in a process of its own, until it is ended."""
 
     async def serve() -> None:
-        server = await asyncio.get_running_loop().create_server(Responder, sock=listener)
+        server = await asyncio.get_running_loop().create_server(protocol, sock=listener)
         await server.serve_forever()
 
     with contextlib.suppress(KeyboardInterrupt):
@@ -205,10 +206,10 @@ def respond(listener: socket.socket) -> None:
 
 
 @contextlib.contextmanager
-def responder() -> Generator[str]:
+def responder(protocol: type[asyncio.Protocol] = Responder) -> Generator[str]:
     """The URL of a responder in another process."""
     listener = socket.create_server(("127.0.0.1", 0), backlog=512)
-    process = multiprocessing.get_context("fork").Process(target=respond, args=(listener,))
+    process = multiprocessing.get_context("fork").Process(target=respond, args=(listener, protocol))
     process.start()
     try:
         yield f"http://127.0.0.1:{listener.getsockname()[1]}/mcp"

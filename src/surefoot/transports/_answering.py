@@ -21,7 +21,7 @@ from ._clock import Clock, SystemClock
 from ._closing import ClosingStream
 from ._consent import Consent, without_url
 from ._family import family_of
-from ._giveup import GiveUp, after_error, after_status, written, written_error
+from ._giveup import GiveUp, after_error, after_status, why_refused, written, written_error
 from ._note import NOTE, Note, note_of
 from ._opening import Opener
 from ._passing import Passing, passing
@@ -262,7 +262,7 @@ class AnsweringTransport:
             record.unanswered = True
             record.ended = None
             record.end("answered", "unreadable", status)
-            outcome = "too-large" if note.too_large else "unreadable"
+            outcome = why_refused(note.rule, too_large=note.too_large)
             given_up = GiveUp(outcome=outcome, rule=note.rule or "empty")
             await let_go(response)
             return self._words(written(given_up, record), record, family)

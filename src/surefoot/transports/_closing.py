@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 
-from ._note import EventState, state_of
+from ._giveup import why_refused
+from ._note import state_of
 from ._resuming import Pending, closing_event
 
 if TYPE_CHECKING:
-    from surefoot.wire import Outcome
-
     from ._family import Family, HTTPRequest, HTTPResponse
     from ._recorder import Record
     from ._resuming import File, Resumptions
@@ -97,7 +96,9 @@ class ClosingStream:
         if awaited is None or state.replied:
             return None
         if state.rule is not None:
-            return closing_event(_outcome(state), awaited, state.rule)
+            return closing_event(
+                why_refused(state.rule, too_large=state.too_large), awaited, state.rule
+            )
         if state.last_id is not None and self._resumable and awaited.may_resume():
             key = (self._session, state.last_id)
             self._left_open = self._resumptions.wait_for(key, awaited, self._file)
@@ -152,10 +153,3 @@ class ClosingStream:
             self._file(record)
         if awaited is not None and not self._left_open:
             self._file(awaited.record)
-
-
-def _outcome(state: EventState) -> Outcome:
-    """What to call a stream that broke a rule."""
-    if state.rule is not None and state.rule.startswith("stream-"):
-        return "deadline"
-    return "too-large" if state.too_large else "unreadable"

@@ -2,30 +2,48 @@
 
 An HTTP library hands a truncated gzip body on as if it were complete, and a bomb of 400 kB as
 400 MiB (measured). So content coding is undone here: gzip and deflate, at most one of them, checked
-to its last byte, and counted as it grows (B12).
+to its last byte, and counted as it grows, in bytes and in time (B12).
 """
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import AsyncGenerator, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import anyio
 
 from surefoot.errors import AnswerTooLargeError, UnreadableAnswerError
 
 if TYPE_CHECKING:
     from ._family import Line
 
-__all__ = ["ACCEPTED_ENCODINGS", "decoded", "whole_body"]
+__all__ = [
+    "ACCEPTED_ENCODINGS",
+    "IDLE",
+    "TOTAL",
+    "Framing",
+    "decoded",
+    "framing_of",
+    "patient",
+    "whole_body",
+]
 
 ACCEPTED_ENCODINGS: Final = "gzip, deflate"
 """What we ask a server for: the codings that are undone here."""
+
+IDLE: Final = "stream-idle-seconds"
+TOTAL: Final = "stream-total-seconds"
+"""The rules of an answer that takes too long: in silence, or in all."""
 
 _PIECE: Final = 1 << 20
 """Bytes that are decoded at a time: a bomb is noticed after one such piece too many."""
 
 _MOST_DIGITS: Final = 18
-"""More digits of a length than any answer needs."""
+_TOO_LONG: Final = 10**_MOST_DIGITS
+"""A length of more digits than any answer needs."""
+
+_EVENT_STREAM: Final = b"text/event-stream"
 
 _AUTOMATIC: Final = 32 + zlib.MAX_WBITS
 """zlib's own word for "gzip or zlib, as the header says"."""
@@ -85,19 +103,53 @@ class Decoder:
             raise UnreadableAnswerError(rule="truncated-content")
 
 
-def decoder_for(lines: Sequence[Line]) -> Decoder | None:
+class Framing(NamedTuple):
+    """What the headers of an answer say of its body. A tuple: it is built for every answer."""
+
+    events: bool = False
+    """Some content type names an event stream; if it is well said, is checked later."""
+
+    coding: bytes | None = None
+    """The content codings, as they stand."""
+
+    length: bytes | None = None
+    """The stated length; ``None`` where none or several are stated."""
+
+    chunked: bool = False
+    """A transfer coding delimits the body."""
+
+    lengths: int = 0
+    """How many lengths are stated."""
+
+
+def framing_of(lines: Sequence[Line]) -> Framing:
+    """Look through the header lines once."""
+    events = chunked = False
+    coding = length = None
+    lengths = 0
+    for name, value in lines:
+        if name == b"content-type":
+            events = events or value.lower().lstrip().startswith(_EVENT_STREAM)
+        elif name == b"content-length":
+            length = value
+            lengths += 1
+        elif name == b"content-encoding":
+            coding = value if coding is None else coding + b"," + value
+        elif name == b"transfer-encoding":
+            chunked = True
+    return Framing(events, coding, length if lengths == 1 else None, chunked, lengths)
+
+
+def decoder_for(coding: bytes | None) -> Decoder | None:
     """The decoder that a response's headers ask for; ``None`` where the body is as it is.
 
     Raises:
         UnreadableAnswerError: a coding that was not asked for, or more than one.
     """
-    codings = [
-        coding.strip().lower()
-        for name, value in lines
-        if name == b"content-encoding"
-        for coding in value.split(b",")
-    ]
-    codings = [coding for coding in codings if coding not in (b"", b"identity")]
+    if coding is None:
+        return None
+    codings = [one.strip().lower() for one in coding.split(b",")]
+    codings = [one for one in codings if one not in (b"", b"identity")]
     if not codings:
         return None
     if codings not in ([b"gzip"], [b"x-gzip"], [b"deflate"]):
@@ -105,46 +157,72 @@ def decoder_for(lines: Sequence[Line]) -> Decoder | None:
     return Decoder()
 
 
-async def whole_body(stream: Any, lines: Sequence[Line], limit: int) -> bytes:
+async def whole_body(chunks: Any, framing: Framing, limit: int, go_on: Callable[[], None]) -> bytes:
     """Read a body to its end.
 
     Args:
-        stream: The response's raw byte stream.
-        lines: Its header lines.
+        chunks: The response's raw bytes, as they come.
+        framing: What its headers say of it.
         limit: The most decoded bytes.
+        go_on: Called before a second chunk is waited for, and each after it; raises where the
+            answer has taken too long.
 
     Raises:
         AnswerTooLargeError: it passes ``limit``; no more than one piece beyond it was held.
         UnreadableAnswerError: its length or its coding is not what its headers say.
         Exception: what the stream raised: then there is no answer.
     """
-    decoder = decoder_for(lines)
-    lengths = [value for name, value in lines if name == b"content-length"]
-    if lengths and any(name == b"transfer-encoding" for name, _ in lines):
+    decoder = decoder_for(framing.coding)
+    if framing.lengths and framing.chunked:
         raise UnreadableAnswerError(rule="length-and-chunked")
-    if decoder is None and len(lengths) == 1 and lengths[0].isdigit():
-        stated = lengths[0].lstrip(b"0")
-        if len(stated) > _MOST_DIGITS or int(stated or b"0") > limit:
+    stated = framing.length
+    length = -1
+    if stated is not None and stated.isdigit():
+        if len(stated) > _MOST_DIGITS:
+            stated = stated.lstrip(b"0") or b"0"
+        # (More digits than any answer needs are not even made a number of.)
+        length = int(stated) if len(stated) <= _MOST_DIGITS else _TOO_LONG
+        if decoder is None and length > limit:
             raise AnswerTooLargeError(rule="too-many-bytes", limit=limit)
     parts: list[bytes] = []
     size = seen = 0
-    async for chunk in stream:
+    async for chunk in chunks:
         seen += len(chunk)
         for piece in (chunk,) if decoder is None else decoder.feed(chunk):
             size += len(piece)
             if size > limit:
                 raise AnswerTooLargeError(rule="too-many-bytes", limit=limit)
             parts.append(piece)
+        if seen != length:
+            go_on()
     if decoder is not None and seen:
         decoder.close()
-    if len(lengths) == 1 and lengths[0].isdigit() and seen != int(lengths[0]):
+    if length >= 0 and seen != length:
         raise UnreadableAnswerError(rule="length-mismatch")
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
-async def decoded(stream: Any, lines: Sequence[Line]) -> AsyncGenerator[bytes, None]:
+async def patient(chunks: Any, seconds: float) -> AsyncGenerator[bytes, None]:
+    """The chunks, each of which is waited for no longer than so many seconds.
+
+    Raises:
+        AnswerTooLargeError: nothing came for so long.
+    """
+    waiting = chunks.__aiter__()
+    while True:
+        chunk: bytes | None = None
+        with anyio.move_on_after(seconds) as silence:
+            chunk = await anext(waiting, None)
+        if silence.cancelled_caught:
+            raise AnswerTooLargeError(rule=IDLE, limit=seconds)
+        if chunk is None:
+            return
+        yield chunk
+
+
+async def decoded(stream: Any, coding: bytes | None) -> AsyncGenerator[bytes, None]:
     """The decoded chunks of a stream that is not bounded as a whole, such as an event stream."""
-    decoder = decoder_for(lines)
+    decoder = decoder_for(coding)
     if decoder is None:
         async for chunk in stream:
             yield chunk

@@ -7,26 +7,25 @@ a standing stream may live as long as its server wants (B12).
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
-
-import anyio
 
 from surefoot.errors import AnswerTooLargeError, UnreadableAnswerError
 from surefoot.wire import JsonLimits, SseDecoder, safe_event
 
-from ._content import decoded
+from ._content import TOTAL, decoded, patient
+from ._family import finished
 
 if TYPE_CHECKING:
     from surefoot.wire import CheckedEvent, Outgoing, Scrub
 
     from ._clock import Clock
-    from ._family import HTTPRequest, Line
+    from ._family import HTTPRequest
     from ._note import EventState
     from ._recorder import Record
 
-__all__ = ["EventReader", "EventRules"]
+__all__ = ["EventReader", "EventRules", "silent_for"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +47,17 @@ class EventRules:
 
     total: float
     """Seconds after which the answer to a request ends."""
+
+    def timer(self) -> Callable[[], None]:
+        """Start the time of one answer; what is returned raises once it is over."""
+        clock, total = self.clock, self.total
+        end = clock.monotonic() + total
+
+        def go_on() -> None:
+            if clock.monotonic() >= end:
+                raise AnswerTooLargeError(rule=TOTAL, limit=total)
+
+        return go_on
 
 
 class EventReader:
@@ -73,51 +83,44 @@ class EventReader:
         self._state = state
         self._record = record
         self._scrub = scrub
-        self._silence = _silent_for(request, rules.idle)
+        self._silence = silent_for(request, rules.idle)
         outgoing: Outgoing | None = None if record is None else record.outgoing
         asked = outgoing is not None and outgoing.kind == "request"
         self._id = outgoing.id if outgoing is not None and asked else None
-        self._end = rules.clock.monotonic() + rules.total if asked else None
-        self._room = rules.limits.max_bytes if asked else None
+        self._go_on = rules.timer() if asked else None
+        self._room = rules.limits.max_bytes
 
-    async def read(self, source: Any, lines: Sequence[Line]) -> AsyncGenerator[bytes, None]:
+    async def read(self, source: Any, coding: bytes | None) -> AsyncGenerator[bytes, None]:
         """The checked events; ends where the stream ends, and where it breaks a rule (D22)."""
-        if self._state.rule is not None:
+        state = self._state
+        if state.rule is not None:
             return
         decoder = SseDecoder(max_event_bytes=self._rules.max_event_bytes, keep_alives=True)
-        chunks = decoded(source, lines)
+        parts = source.__aiter__()
+        waited: Any = parts if self._silence is None else patient(parts, self._silence)
+        chunks: Any = waited if coding is None else decoded(waited, coding)
         try:
-            while (chunk := await self._next(chunks)) is not None:
+            async for chunk in chunks:
+                if self._go_on is not None and not state.replied:
+                    self._count(chunk)
                 part = self._checked(decoder, chunk)
                 if part:
                     yield part
-                if self._state.rule is not None:
+                if state.rule is not None:
                     return
         except UnreadableAnswerError as error:
             self._broken(error)
         finally:
-            await chunks.aclose()
+            for reader in dict.fromkeys((chunks, waited, parts)):
+                await finished(reader)
 
-    async def _next(self, chunks: AsyncGenerator[bytes, None]) -> bytes | None:
-        """The next chunk, or ``None`` at the end of the stream; within the limits of time."""
-        if self._silence is None:
-            chunk = await anext(chunks, None)
-        else:
-            chunk = None
-            with anyio.move_on_after(self._silence) as silence:
-                chunk = await anext(chunks, None)
-            if silence.cancelled_caught:
-                raise AnswerTooLargeError(rule="stream-idle-seconds", limit=self._silence)
-        if self._end is not None and not self._state.replied:
-            if self._rules.clock.monotonic() >= self._end:
-                raise AnswerTooLargeError(rule="stream-total-seconds", limit=self._rules.total)
-            if chunk is not None and self._room is not None:
-                self._room -= len(chunk)
-                if self._room < 0:
-                    raise AnswerTooLargeError(
-                        rule="too-many-bytes", limit=self._rules.limits.max_bytes
-                    )
-        return chunk
+    def _count(self, chunk: bytes) -> None:
+        """Hold the answer to a request to its bounds of bytes and time."""
+        if self._go_on is not None:
+            self._go_on()
+        self._room -= len(chunk)
+        if self._room < 0:
+            raise AnswerTooLargeError(rule="too-many-bytes", limit=self._rules.limits.max_bytes)
 
     def _checked(self, decoder: SseDecoder, chunk: bytes) -> bytes:
         """The events that one chunk finishes, checked and written again."""
@@ -166,7 +169,7 @@ class EventReader:
         self._state.too_large = isinstance(error, AnswerTooLargeError)
 
 
-def _silent_for(request: HTTPRequest, idle: float) -> float | None:
+def silent_for(request: HTTPRequest, idle: float) -> float | None:
     """Seconds of silence that this file itself has to bound, or ``None`` where the client does.
 
     A scope around every chunk costs as much as the chunk, and a client with a read timeout already

@@ -28,6 +28,7 @@ __all__ = [
     "error_names",
     "family_of",
     "finished",
+    "is_open",
     "lines_of",
     "never_left",
     "proves_not_sent",
@@ -115,11 +116,17 @@ def _stream_class(base: type) -> type:
             if close is None:
                 return
             try:
-                await finished(self._parts)
+                if is_open(self._parts):
+                    await finished(self._parts)
             finally:
                 await close()
 
     return PartsStream
+
+
+def is_open(parts: AsyncIterator[bytes]) -> bool:
+    """Whether an iteration may still have to be ended: not a generator that came to its end."""
+    return getattr(parts, "ag_frame", parts) is not None
 
 
 async def finished(parts: AsyncIterator[bytes]) -> None:

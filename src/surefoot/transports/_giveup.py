@@ -35,7 +35,15 @@ if TYPE_CHECKING:
     from ._note import Note
     from ._recorder import Record
 
-__all__ = ["GiveUp", "after_error", "after_status", "written", "written_error", "written_orphan"]
+__all__ = [
+    "GiveUp",
+    "after_error",
+    "after_status",
+    "written",
+    "written_error",
+    "written_orphan",
+    "why_refused",
+]
 
 _CODES: Final[Mapping[Outcome, int]] = {"redirected": -32600}
 """Codes that the SDK itself gives to the same event; never -32000, which a framework repeats on."""
@@ -82,6 +90,13 @@ def after_status(status: int, record: Record, note: Note, *, in_session: bool) -
     else:
         outcome = note.outcome or outcome_of_status(status, note.error_type, in_session=in_session)
     return GiveUp(outcome=outcome, status=status, retry_after=stated, error_type=note.error_type)
+
+
+def why_refused(rule: str | None, *, too_large: bool) -> Outcome:
+    """What to call an answer that was refused: late, too large, or not to be read."""
+    if rule is not None and rule.startswith("stream-"):
+        return "deadline"
+    return "too-large" if too_large else "unreadable"
 
 
 def written(given_up: GiveUp, record: Record) -> bytes:

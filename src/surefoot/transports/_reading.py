@@ -8,10 +8,8 @@ as it passes, without being peeked at: waiting for a first event made a held str
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final, Literal
-
-import anyio
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from surefoot.errors import AnswerTooLargeError, UnreadableAnswerError
 from surefoot.wire import (
@@ -24,18 +22,20 @@ from surefoot.wire import (
     safe_answer,
 )
 
+from ._body import closed
 from ._clock import Clock, SystemClock
-from ._content import whole_body
-from ._events import EventReader, EventRules
-from ._family import family_of, lines_of
+from ._content import framing_of, patient, whole_body
+from ._events import EventReader, EventRules, silent_for
+from ._family import family_of, finished, lines_of
 from ._note import NOTE, EventState, Note
 from ._recognise import redirect_target
 from ._recorder import mark_of
 from ._seal import SEAL
 
 if TYPE_CHECKING:
-    from surefoot.wire import RequestId, Scrub
+    from surefoot.wire import Scrub
 
+    from ._content import Framing
     from ._endpoint import Endpoint
     from ._family import AsyncTransport, Family, HTTPRequest, HTTPResponse, Line
     from ._recorder import Record
@@ -48,7 +48,18 @@ _REPEATABLE: Final = frozenset({307, 308})
 
 _CHALLENGING: Final = frozenset({401, 403})
 _REPLIES: Final = frozenset({"result", "error"})
-_CLOSE_SECONDS: Final = 1.0
+
+
+class _Came(NamedTuple):
+    """One answer as it came, with what its reader needs. It dies with the answer."""
+
+    request: HTTPRequest
+    response: HTTPResponse
+    status: int
+    lines: list[Line]
+    framing: Framing
+    record: Record | None
+    scrub: Scrub | None
 
 
 class ReadingTransport:
@@ -114,123 +125,115 @@ class ReadingTransport:
         """
         response = await self.wrapped.handle_async_request(request)
         seal = response.extensions.pop(SEAL, None)
-        scrub: Scrub | None = None if seal is None else seal.scrub()
-        family = family_of(request)
-        record = mark_of(request)
         lines = lines_of(response)
+        framing = framing_of(lines)
         status: int = response.status_code
-        if status < 300 and _is_event_stream(lines):
-            return self._stream(response, request, record, lines, scrub)
-        outgoing = None if record is None else record.outgoing
-        request_id = None if outgoing is None or outgoing.kind != "request" else outgoing.id
-        try:
-            body = await whole_body(response.stream, lines, self._rules.limits.max_bytes)
-        except UnreadableAnswerError as error:
-            # A failure's own status says more than a body that cannot be read.
-            checked = (
-                self._checked(
-                    RawAnswer(status, tuple(lines), b""), request, request_id, scrub
-                )
-                if status >= 300
-                else refused_answer(
-                    error.rule,
-                    request_id=request_id,
-                    too_large=isinstance(error, AnswerTooLargeError),
-                )
-            )
-        else:
-            checked = self._checked(
-                RawAnswer(status, tuple(lines), body), request, request_id, scrub
-            )
-        finally:
-            await _closed(response)
+        record = mark_of(request)
+        scrub = None if seal is None else seal.scrub()
+        came = _Came(request, response, status, lines, framing, record, scrub)
+        if framing.events and status < 300:
+            return self._stream(came)
+        body = await self._body(came)
+        checked = self._checked(came, body)
         if record is not None:
             _write_down(record, checked, scrub)
         headers = list(checked.headers)
         if record is None or not 300 <= status < 400:
             status = checked.status
-        elif (place := _place_within(request, response, scrub)) is not None:
+        elif (place := _place_within(came)) is not None:
             # For the series above, which alone may follow it (B11). Answering lets none pass.
             headers.append((b"location", place))
-        answer = family.response(status, headers, checked.body)
-        answer.extensions[NOTE] = _note(checked, lines, scrub)
+        answer = family_of(request).response(status, headers, checked.body)
+        answer.extensions[NOTE] = _note(checked, came)
         return answer
 
-    def _checked(
-        self,
-        raw: RawAnswer,
-        request: HTTPRequest,
-        request_id: RequestId | None,
-        scrub: Scrub | None,
-    ) -> CheckedAnswer:
+    async def _body(self, came: _Came) -> bytes | UnreadableAnswerError:
+        """The whole body, or why there is none; the answer is closed either way."""
+        rules = self._rules
+        source = chunks = came.response.stream.__aiter__()
+        silence = silent_for(came.request, rules.idle)
+        if silence is not None:
+            chunks = patient(source, silence)
+        try:
+            body = await whole_body(chunks, came.framing, rules.limits.max_bytes, rules.timer())
+        except UnreadableAnswerError as error:
+            broken = error.with_traceback(None)
+        except BaseException:
+            await _dropped(came.response, chunks, source)
+            raise
+        else:
+            # What was read to its end is closed at once, and need not be guarded.
+            with suppress(Exception):
+                await came.response.stream.aclose()
+            return body
+        await _dropped(came.response, chunks, source)
+        return broken
+
+    def _checked(self, came: _Came, body: bytes | UnreadableAnswerError) -> CheckedAnswer:
+        """What the client may read of a whole answer."""
+        record, status = came.record, came.status
+        outgoing = None if record is None else record.outgoing
+        request_id = None if outgoing is None or outgoing.kind != "request" else outgoing.id
+        in_session = False
         origin = self._origin
-        if origin is None and raw.status in _CHALLENGING:
-            origin = origin_of(str(request.url))
+        if not isinstance(body, bytes):
+            if status < 300:
+                large = isinstance(body, AnswerTooLargeError)
+                return refused_answer(body.rule, request_id=request_id, too_large=large)
+            # A failure's own status says more than a body that cannot be read.
+            body = b""
+        if status >= 300:
+            in_session = "mcp-session-id" in came.request.headers
+            if origin is None and status in _CHALLENGING:
+                origin = origin_of(str(came.request.url))
         return safe_answer(
-            raw,
+            RawAnswer(status, tuple(came.lines), body),
             request_id=request_id,
             policy=self._rules.policy,
-            scrub=scrub,
+            scrub=came.scrub,
             origin=origin,
-            in_session=raw.status >= 300 and "mcp-session-id" in request.headers,
+            in_session=in_session,
             limits=self._rules.limits,
         )
 
-    def _stream(
-        self,
-        response: HTTPResponse,
-        request: HTTPRequest,
-        record: Record | None,
-        lines: list[Line],
-        scrub: Scrub | None,
-    ) -> HTTPResponse:
+    def _stream(self, came: _Came) -> HTTPResponse:
         """An event stream, handed up at its headers."""
-        family: Family = family_of(request)
+        family: Family = family_of(came.request)
         head = read_head(
-            response.status_code, lines, policy=self._rules.policy, origin=self._origin, scrub=scrub
+            came.status,
+            came.lines,
+            policy=self._rules.policy,
+            origin=self._origin,
+            scrub=came.scrub,
         )
         state = EventState()
         if head.media != "events":
             state.rule = head.rule or "content-type"
-        source = response.stream
-        events = EventReader(self._rules, state, record, scrub, request)
-        parts = events.read(source, lines)
-
-        async def close() -> None:
-            try:
-                await parts.aclose()
-            finally:
-                await source.aclose()
-
-        stream = family.stream(parts, close)
+        source = came.response.stream
+        events = EventReader(self._rules, state, came.record, came.scrub, came.request)
+        parts = events.read(source, came.framing.coding)
         headers = [*head.headers, (b"content-type", _EVENT_STREAM)]
-        answer = family.Response(response.status_code, headers=headers, stream=stream)
-        answer.extensions[NOTE] = Note(kind="stream", events=state, seen=_seen(lines, scrub))
+        answer = family.Response(
+            came.status, headers=headers, stream=family.stream(parts, source.aclose)
+        )
+        answer.extensions[NOTE] = Note(kind="stream", events=state, seen=_seen(came))
         return answer
 
 
-def _is_event_stream(lines: Sequence[Line]) -> bool:
-    """Whether some content type names an event stream; if it is well said, is checked later."""
-    return any(
-        name == b"content-type" and value.lower().lstrip().startswith(_EVENT_STREAM)
-        for name, value in lines
-    )
+async def _dropped(response: HTTPResponse, *readers: Any) -> None:
+    """Let go of a body that was not read to its end, and of whoever was reading it."""
+    for reader in readers:
+        with suppress(Exception):
+            await finished(reader)
+    await closed(response)
 
 
-async def _closed(response: HTTPResponse) -> None:
-    """Close what was read, even in a cancelled task, and without waiting for ever."""
-    with anyio.CancelScope(shield=True), anyio.move_on_after(_CLOSE_SECONDS):
-        await response.stream.aclose()
-
-
-def _place_within(
-    request: HTTPRequest, response: HTTPResponse, scrub: Scrub | None
-) -> bytes | None:
+def _place_within(came: _Came) -> bytes | None:
     """Where a redirect points that stays within the origin and tells no secret."""
-    if response.status_code not in _REPEATABLE or redirect_target(request, response) is None:
+    if came.status not in _REPEATABLE or redirect_target(came.request, came.response) is None:
         return None
-    place = next(value for name, value in lines_of(response) if name == b"location")
-    return None if scrub is not None and scrub.holds(place) else place
+    place = next(value for name, value in came.lines if name == b"location")
+    return None if came.scrub is not None and came.scrub.holds(place) else place
 
 
 def _write_down(record: Record, checked: CheckedAnswer, scrub: Scrub | None) -> None:
@@ -247,25 +250,27 @@ def _write_down(record: Record, checked: CheckedAnswer, scrub: Scrub | None) -> 
         sent.unsearched = 0 if scrub is None else scrub.too_short
 
 
-def _note(checked: CheckedAnswer, lines: list[Line], scrub: Scrub | None) -> Note:
+def _note(checked: CheckedAnswer, came: _Came) -> Note:
     message = checked.message
     code = None
     if message is not None and checked.kind == "error":
         code = message.value["error"]["code"]
     return Note(
-        kind=checked.kind,
-        rule=checked.rule,
-        too_large=checked.outcome == "too-large",
-        error_type=checked.error_type,
-        code=code,
-        outcome=checked.outcome,
-        retry_after=checked.retry_after,
-        seen=_seen(lines, scrub),
+        checked.kind,
+        checked.rule,
+        checked.outcome == "too-large",
+        checked.error_type,
+        code,
+        checked.outcome,
+        checked.retry_after,
+        None,
+        _seen(came),
     )
 
 
-def _seen(lines: list[Line], scrub: Scrub | None) -> Any:
+def _seen(came: _Came) -> Any:
     """The header lines as rules may see them: all that hold no secret."""
+    lines, scrub = came.lines, came.scrub
     if scrub is None:
         return lambda: lines
     return lambda: [(name, value) for name, value in lines if not scrub.holds(value)]

@@ -286,9 +286,14 @@ class RetryingTransport:
         self, target: HTTPRequest, sent: Sent, record: Record, family: Family
     ) -> tuple[HTTPResponse, Fact | None]:
         """Send once. The answer, and the fact that it is; no fact where nothing is to decide."""
-        exchange = self._at_leisure if self._deadline is None else self._in_time
         try:
-            response, found = await exchange(target, record, family)
+            if self._deadline is None:
+                response = await self._inner(family).handle_async_request(target)
+                found = None
+                if not self._recogniser.idle(response.status_code):
+                    found = await self._look(response, family)
+            else:
+                response, found = await self._in_time(target, record, family)
         except _Cut:
             late = cut(record, self._deadline, sent)
             raise late from late.__cause__
@@ -316,16 +321,10 @@ class RetryingTransport:
         finally:
             sent.ended = self._clock.monotonic()
 
-    async def _at_leisure(
-        self, request: HTTPRequest, record: Record, family: Family
-    ) -> tuple[HTTPResponse, tuple[Verdict, int] | None]:
-        """Send once, and let the rules look at the answer; whatever stops them lets go of it."""
-        del record
-        response = await self._inner(family).handle_async_request(request)
-        if self._recogniser.idle(response.status_code):
-            return response, None
+    async def _look(self, response: HTTPResponse, family: Family) -> tuple[Verdict, int] | None:
+        """Let the rules look at an answer; whatever stops them lets go of it (R62)."""
         try:
-            return response, await self._recogniser.look(response, family, self._clock)
+            return await self._recogniser.look(response, family, self._clock)
         except BaseException:
             await closed(response)
             raise
@@ -333,10 +332,13 @@ class RetryingTransport:
     async def _in_time(
         self, request: HTTPRequest, record: Record, family: Family
     ) -> tuple[HTTPResponse, tuple[Verdict, int] | None]:
-        """The same, all of it before the deadline (D26)."""
+        """Send once and let the rules look, all of it before the deadline (D26)."""
         left = record.started + (self._deadline or 0.0) - self._clock.monotonic()
         with anyio.move_on_after(left):
-            return await self._at_leisure(request, record, family)
+            response = await self._inner(family).handle_async_request(request)
+            if self._recogniser.idle(response.status_code):
+                return response, None
+            return response, await self._look(response, family)
         raise _Cut
 
     def _series(self, record: Record) -> Series:
