@@ -39,10 +39,10 @@ __all__ = [
     "GiveUp",
     "after_error",
     "after_status",
+    "why_refused",
     "written",
     "written_error",
     "written_orphan",
-    "why_refused",
 ]
 
 _CODES: Final[Mapping[Outcome, int]] = {"redirected": -32600}
