@@ -12,7 +12,7 @@ import pytest
 from support.oauth_server import OAuthServer, oauth_server
 from surefoot.credentials import ClientCredentials, CredentialRequest, Issued
 
-pytestmark = [pytest.mark.anyio, pytest.mark.both_majors, pytest.mark.slow]
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 http = vars(sdk).get("httpx2") or vars(sdk)["httpx"]
 
