@@ -146,7 +146,7 @@ async def test_repeats_happen_below_the_client_where_the_raw_headers_are(family:
 
 def _clean(family: Any, error: Exception) -> Exception:
     request = family.Request("POST", "http://gateway.test/")
-    return cleaned(error, family_of(request), Seal(None, lambda: (b"canary-secret",)))
+    return cleaned(error, family_of(request), Seal(lambda: (None, (b"canary-secret",))))
 
 
 def test_a_harmless_text_is_kept_because_people_need_it(family: Any) -> None:

@@ -105,8 +105,10 @@ class Opener:
             # The context of the request decides, not that in which its answer is closed (R22).
             ledger=current_ledger() or self._ledger,
         )
-        outgoing = None if self._calls is None else record.outgoing
-        if self._calls is not None and outgoing is not None and outgoing.kind == "request":
+        if self._calls is None:
+            return record
+        outgoing = record.outgoing
+        if outgoing is not None and outgoing.kind == "request":
             context = self._calls.take(outgoing.id)
             if context is not None:
                 record.ledger = context.ledger or record.ledger

@@ -25,14 +25,14 @@ class Seal:
     """Secret values behind a closure: of the issued credential, and others of this attempt.
 
     Args:
-        issued: What was vended, if anything.
-        others: Looks for the other secrets, when the seal is opened and not before.
+        found: What was vended, if anything, and the other secrets; looked for when the seal is
+            opened, and not before.
     """
 
     __slots__ = ("_open",)
 
-    def __init__(self, issued: Issued | None, others: Callable[[], tuple[bytes, ...]]) -> None:
-        self._open = lambda: (issued, others())
+    def __init__(self, found: Callable[[], tuple[Issued | None, tuple[bytes, ...]]]) -> None:
+        self._open = found
 
     def secrets(self) -> tuple[bytes, ...]:
         """The values themselves."""

@@ -9,17 +9,17 @@ it: the frames below hold that request for as long as they read (R108).
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any, Final
 
 from ._errors import bared, cleaned
-from ._family import finished
+from ._family import finished, is_open
+from ._seal import Seal
 
 if TYPE_CHECKING:
     from ._clock import Clock
     from ._family import Family, HTTPResponse
     from ._recorder import Record
-    from ._seal import Seal
 
 __all__ = ["filed_when_closed", "saying_nothing"]
 
@@ -53,7 +53,8 @@ async def _noted(source: Any, record: Record) -> AsyncGenerator[bytes, None]:
         record.end("cut", "stream-cut", last.status)
         raise
     finally:
-        await finished(parts)
+        if is_open(parts):
+            await finished(parts)
 
 
 async def _close_and_file(source: Any, record: Record, clock: Clock) -> None:
@@ -66,38 +67,71 @@ async def _close_and_file(source: Any, record: Record, clock: Clock) -> None:
 def saying_nothing(response: HTTPResponse, family: Family, seal: Seal) -> HTTPResponse:
     """Hand the response on; what its body raises is cleaned as what its headers raise is."""
     if not isinstance(response.stream, family.ByteStream):
-        source = response.stream
-        response.stream = family.stream(
-            _unquoted(source, family, seal), partial(_close_unquoted, source, family, seal)
-        )
+        quiet = _quiet_class(family.stream_base)
+        response.stream = quiet(response.stream, family, seal)
     return response
 
 
-async def _unquoted(source: Any, family: Family, seal: Seal) -> AsyncGenerator[bytes, None]:
-    parts = source.__aiter__()
-    try:
-        async for part in parts:
-            yield part
-    except Exception as raised:  # noqa: BLE001 - raised anew below, where its frames are gone
-        error = cleaned(raised, family, seal)
-    except BaseException as cut:
-        bared(cut)
-        raise
-    else:
-        return
-    finally:
-        await finished(parts)
-    raise error
+@lru_cache(maxsize=8)
+def _quiet_class(base: Any) -> Any:
+    """The class for one family; both bases ask for the same two methods."""
+    return type("QuietStream", (_Quiet, base), {})
 
 
-async def _close_unquoted(source: Any, family: Family, seal: Seal) -> None:
-    try:
-        await source.aclose()
-    except Exception as raised:  # noqa: BLE001 - as above
-        error = cleaned(raised, family, seal)
-    except BaseException as cut:
-        bared(cut)
-        raise
-    else:
-        return
-    raise error
+_NOTHING: Final = Seal(lambda: (None, ()))
+
+
+class _Quiet:
+    """Another stream, whose errors say nothing of the request that it answers."""
+
+    _source: Any
+    """What lies below; ``None`` once it is closed."""
+
+    def __init__(self, source: Any, family: Family, seal: Seal) -> None:
+        self._source = source
+        self._family = family
+        self._seal = seal
+        self._parts: AsyncGenerator[bytes, None] | None = None
+
+    def __aiter__(self) -> AsyncGenerator[bytes, None]:
+        self._parts = self._read()
+        return self._parts
+
+    async def _read(self) -> AsyncGenerator[bytes, None]:
+        parts = self._source.__aiter__()
+        try:
+            async for part in parts:
+                yield part
+        except Exception as raised:  # noqa: BLE001 - raised anew below, where its frames are gone
+            error = cleaned(raised, self._family, self._seal)
+        except BaseException as cut:
+            bared(cut)
+            raise
+        else:
+            return
+        finally:
+            if is_open(parts):
+                await finished(parts)
+            del parts
+        raise error
+
+    async def aclose(self) -> None:
+        """Close both, once, and keep nothing of what was secret (R107)."""
+        source, seal = self._source, self._seal
+        if source is None:
+            return
+        self._source, self._seal = None, _NOTHING
+        try:
+            if self._parts is not None and is_open(self._parts):
+                await finished(self._parts)
+            await source.aclose()
+        except Exception as raised:  # noqa: BLE001 - as above
+            error = cleaned(raised, self._family, seal)
+        except BaseException as cut:
+            bared(cut)
+            raise
+        else:
+            return
+        finally:
+            del source, seal
+        raise error

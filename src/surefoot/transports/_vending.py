@@ -243,7 +243,7 @@ class VendingTransport:
 
     def _seal(self, request: HTTPRequest, copy: HTTPRequest, issued: Issued | None) -> Seal:
         """What was secret in this attempt: vended, added by the signer, or already there."""
-        return Seal(issued, lambda: self._others(request, copy, issued))
+        return Seal(lambda: (issued, self._others(request, copy, issued)))
 
     def _others(
         self, request: HTTPRequest, copy: HTTPRequest, issued: Issued | None
