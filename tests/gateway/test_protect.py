@@ -73,16 +73,20 @@ async def test_two_gateways_share_a_client_side_by_side() -> None:
     assert [len(sink.of("tool.request_attempts")) for sink in sinks] == [1, 2]
 
 
-async def test_the_same_endpoint_declared_twice_is_one_series() -> None:
-    """R30. A second Gateway without a declaration joins the first one's series."""
+@pytest.mark.parametrize("retry", [QUICK, None], ids=["a series", "no series"])
+async def test_the_same_endpoint_declared_twice_is_one_series(retry: Retry | None) -> None:
+    """R30, R83. A second Gateway without a declaration joins; its ledger takes the evidence."""
+    sink = RecordingSink()
     with FaultyGateway() as faulty:
-        declared = Replay(tools={"search": ToolRule(repeat_on={"network"})})
         async with FAMILY.AsyncClient() as client:
-            Gateway(faulty.url, retry=QUICK, replay=declared).protect(client)
-            Gateway(faulty.url, retry=QUICK).protect(client)
+            Gateway(faulty.url, retry=retry).protect(client)
+            Gateway(faulty.url, retry=QUICK, evidence=sink, name="second").protect(client)
             faulty.script("search", Throttle(0), repeat=True)
             await _search(client, faulty.url)
-        assert len(faulty.requests("search")) == QUICK.max_attempts
+        sends = 1 if retry is None else QUICK.max_attempts
+        assert len(faulty.requests("search")) == sends
+    (record,) = sink.of("tool.request_attempts")
+    assert len(record["attempts"]) == sends  # type: ignore[arg-type]
 
 
 async def test_two_different_declarations_for_one_endpoint_are_refused() -> None:

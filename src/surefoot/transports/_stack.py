@@ -153,16 +153,18 @@ def _joined(stack: AnsweringTransport, plan: StackPlan) -> AnsweringTransport:
             "use; protect a client of its own for each"
         )
         raise ValueError(msg)
+    # The outermost layer opens the record, so a ledger that joins has to reach it (R83).
+    changes: dict[str, Any] = {} if plan.ledger is None else {"ledger": plan.ledger}
     series = _series_below(stack)
     if series is None:
-        return stack
+        return stack.rewrapped(stack.wrapped, **changes)
     replay = plan.replay if plan.replay.declares else None
     joined = series.joined(ledger=plan.ledger, replay=replay)
     below = _rebuilt(stack.wrapped, series, joined)
-    if replay is None:
-        return stack.rewrapped(below)
-    # The declaration is this Gateway's, and so is the fence that keeps to it, and that it settles.
-    return stack.rewrapped(below, replay=replay, fencing=_fencing(plan), learned=plan.learned)
+    if replay is not None:
+        # The declaration is this Gateway's, and so is the fence that keeps to it, and settles it.
+        changes |= {"replay": replay, "fencing": _fencing(plan), "learned": plan.learned}
+    return stack.rewrapped(below, **changes)
 
 
 def retrying(
