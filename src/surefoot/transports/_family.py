@@ -135,8 +135,9 @@ def _plain_answer(module: ModuleType) -> dict[str, Any] | None:
     """What a whole answer keeps, whatever it is; ``None`` where answers are not what we know."""
     answer = module.Response(200, headers=[], stream=module.ByteStream(b""))
     kept: dict[str, Any] = getattr(answer, "__dict__", {})
+    lines: dict[str, Any] = getattr(answer.headers, "__dict__", {})
     known = {"status_code", "headers", "extensions", "history", "stream"} <= kept.keys()
-    return kept if known and vars(answer.headers).keys() == {"_list", "_encoding"} else None
+    return kept if known and lines.keys() == {"_list", "_encoding"} else None
 
 
 @lru_cache(maxsize=8)
