@@ -166,6 +166,14 @@ async def in_isolation(rounds: int, count: int) -> None:
     print(f"a loop took {median(loop) * 1e6:.2f}, at least {min(loop) * 1e6:.2f}")
 
 
+async def for_the_gate() -> None:
+    """Print one number: how many loops the layers add at least, in isolation."""
+    null = NullTransport()
+    rows = {"null": isolated(null), "layers": isolated(layers(null))}
+    seconds = await measure(rows, 40, 100)
+    print((min(seconds["layers"]) - min(seconds["null"])) / min(seconds["loop"]))
+
+
 # ---------------------------------------------------------------------------------------- loopback
 
 
@@ -269,7 +277,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="The cost of a call that needs nothing.")
     parser.add_argument("--rounds", type=int, default=25)
     parser.add_argument("--requests", type=int, default=200)
+    parser.add_argument("--gate", action="store_true", help="one number, for the test of it")
     options = parser.parse_args()
+    if options.gate:
+        asyncio.run(for_the_gate())
+        return
     asyncio.run(in_isolation(options.rounds * 2, options.requests))
     asyncio.run(over_loopback(options.rounds, options.requests))
 
