@@ -7,6 +7,7 @@ where one of them is gone, the public way gives the same.
 from __future__ import annotations
 
 import gc
+import pickle
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -84,6 +85,66 @@ def test_the_errors_of_both_families_have_the_same_names(family: Any) -> None:
     for name in ("ReadError", "WriteError", "ReadTimeout", "ProxyError", "TransportError"):
         assert not never_left(getattr(family, name)("no"), proven=True)
     assert not never_left(ConnectionError("no"), proven=True)
+
+
+LINES_OF_ANSWER = [(b"content-type", b"application/json"), (b"x-two", b"1"), (b"x-two", b"2")]
+
+
+async def test_an_answer_of_ours_is_what_the_family_would_build(family: Any) -> None:
+    """DESIGN section 6. Attribute by attribute, and to a client that reads it."""
+    made = family_of(_request(family)).response(207, list(LINES_OF_ANSWER), b'{"a":1}')
+    built = family.Response(207, headers=LINES_OF_ANSWER, stream=family.ByteStream(b'{"a":1}'))
+    assert type(made) is type(built)
+    assert made.__dict__.keys() == built.__dict__.keys()
+    assert made.headers.raw == built.headers.raw
+    assert made.headers.get_list("x-two") == ["1", "2"]
+    client = family.AsyncClient(transport=ScriptedTransport(lambda _: made))
+    read = await client.get(URL)
+    assert (read.status_code, read.json(), read.text) == (207, {"a": 1}, '{"a":1}')
+    assert read.reason_phrase == built.reason_phrase
+    assert read.elapsed.total_seconds() >= 0
+    assert pickle.loads(pickle.dumps(read)).content == b'{"a":1}'  # noqa: S301 - our own
+
+
+def test_two_answers_of_ours_share_nothing_that_can_change(family: Any) -> None:
+    """DESIGN section 6. What one client does to its answer is not seen by another."""
+    family_ = family_of(_request(family))
+    one, other = (family_.response(200, list(LINES_OF_ANSWER), b"") for _ in range(2))
+    shared = [
+        name
+        for name, value in one.__dict__.items()
+        if value is other.__dict__[name] and not isinstance(value, (int, str, bytes, type(None)))
+    ]
+    assert shared == []
+    one.headers["x-own"] = "1"
+    one.extensions["own"] = 1
+    assert "x-own" not in other.headers
+    assert "own" not in other.extensions
+
+
+def test_where_answers_are_not_what_is_known_of_them_they_are_built_in_public(family: Any) -> None:
+    """DESIGN section 6. Another version could keep them in another way."""
+    from surefoot.transports._family import Family
+
+    headers_kind: Any = family.Headers
+    answer_kind: Any = family.Response
+
+    class Renamed(headers_kind):
+        def __init__(self, headers: Any = None, encoding: Any = None) -> None:
+            super().__init__(headers, encoding)
+            self._more = ()
+
+    class Answer(answer_kind):
+        def __init__(self, status: int, *, headers: Any, stream: Any) -> None:
+            super().__init__(status, headers=headers, stream=stream)
+            self.headers = Renamed(self.headers)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(family, "Response", Answer)
+        answer = Family(family).response(200, list(LINES_OF_ANSWER), b"{}")
+    assert type(answer) is Answer
+    assert type(answer.headers) is Renamed
+    assert answer.headers.raw == LINES_OF_ANSWER
 
 
 # ---------------------------------------------------------------------------------- the copy
