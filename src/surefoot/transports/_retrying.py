@@ -226,7 +226,9 @@ class RetryingTransport:
             self._wire = family.wire()
         return self._wire
 
-    async def _run(self, request: HTTPRequest, record: Record, family: Family) -> HTTPResponse:
+    async def _run(  # noqa: C901, PLR0912, PLR0915 - a further function is a frame in each call that waits
+        self, request: HTTPRequest, record: Record, family: Family
+    ) -> HTTPResponse:
         """The series of one request: attempt, decide, wait, until nothing is left to decide."""
         record.running = True
         series: Series | None = None
@@ -237,9 +239,25 @@ class RetryingTransport:
             self._check_time(record, began)
             sent = Sent(reason, began)
             record.sent.append(sent)
-            response, fact = await self._attempt(target, sent, record, family)
-            if fact is None:
-                return response
+            try:
+                if self._deadline is None:
+                    response = await self._inner(family).handle_async_request(target)
+                    found = None
+                    if not self._recogniser.idle(response.status_code):
+                        found = await self._look(response, family)
+                else:
+                    response, found = await self._in_time(target, record, family)
+            except BaseException as error:
+                fact = self._failure(error, sent, record, family)
+                if fact is None:
+                    raise
+                response = None
+            else:
+                fact = self._answer(response, found, target, sent, record)
+                if fact is None:
+                    return response
+            finally:
+                sent.ended = self._clock.monotonic()
             if series is None:
                 series = self._series(record)
             decision = series.after(fact, now=self._clock.monotonic())
@@ -282,44 +300,47 @@ class RetryingTransport:
         if record.ends is not None and now >= record.ends:
             raise cut(record, record.ends - record.started)
 
-    async def _attempt(
-        self, target: HTTPRequest, sent: Sent, record: Record, family: Family
-    ) -> tuple[HTTPResponse, Fact | None]:
-        """Send once. The answer, and the fact that it is; no fact where nothing is to decide."""
-        try:
-            if self._deadline is None:
-                response = await self._inner(family).handle_async_request(target)
-                found = None
-                if not self._recogniser.idle(response.status_code):
-                    found = await self._look(response, family)
-            else:
-                response, found = await self._in_time(target, record, family)
-        except _Cut:
+    def _answer(
+        self,
+        response: HTTPResponse,
+        found: tuple[Verdict, int] | None,
+        target: HTTPRequest,
+        sent: Sent,
+        record: Record,
+    ) -> Fact | None:
+        """The fact that an attempt was answered; none where there is nothing to decide."""
+        status: int = response.status_code
+        sent.status = status
+        sent.outcome = "answered"
+        if found is None and status not in _TELLING:
+            record.end("answered", "final-answer", status)
+            return None
+        moved = rejected = False
+        if found is None:
+            if status in _ABOUT_CREDENTIALS:
+                rejected = is_rejected(response, sent, record)
+            elif self._redirects:
+                moved = redirect_target(target, response) is not None
+        return answered(sent, found, moved=moved, rejected=rejected)
+
+    def _failure(
+        self, error: BaseException, sent: Sent, record: Record, family: Family
+    ) -> Fact | None:
+        """The fact that an attempt was not; none where a cancellation has to pass.
+
+        Raises:
+            MayHaveRunError: the deadline cut a tool call in flight (D26).
+            DeadlineExceededError: it cut anything else (R46).
+        """
+        if isinstance(error, _Cut):
             late = cut(record, self._deadline, sent)
             raise late from late.__cause__
-        except Exception as error:  # noqa: BLE001 - whatever it is, it is this attempt's fact
+        if isinstance(error, Exception):
             proven = proves_not_sent(self._inner(family), family)
-            return None, failed(error, sent, record, proven=proven)
-        except BaseException:
-            record.unanswered = record.unanswered or sent.effect == "unknown"
-            record.end("cut", "cancelled")
-            raise
-        else:
-            status: int = response.status_code
-            sent.status = status
-            sent.outcome = "answered"
-            if found is None and status not in _TELLING:
-                record.end("answered", "final-answer", status)
-                return response, None
-            moved = rejected = False
-            if found is None:
-                if status in _ABOUT_CREDENTIALS:
-                    rejected = is_rejected(response, sent, record)
-                elif self._redirects:
-                    moved = redirect_target(target, response) is not None
-            return response, answered(sent, found, moved=moved, rejected=rejected)
-        finally:
-            sent.ended = self._clock.monotonic()
+            return failed(error, sent, record, proven=proven)
+        record.unanswered = record.unanswered or sent.effect == "unknown"
+        record.end("cut", "cancelled")
+        return None
 
     async def _look(self, response: HTTPResponse, family: Family) -> tuple[Verdict, int] | None:
         """Let the rules look at an answer; whatever stops them lets go of it (R62)."""

@@ -1,9 +1,9 @@
 """The law of this file: a credential is vended, put on a copy, used once, and dropped (R119).
 
 The request that the client knows is never touched, so nothing that it later hangs on an answer or
-an error holds a secret. While a secret is at hand nothing is raised: the inner function catches,
-lets go of the copy, and hands a clean fact to the outer one, which then raises outside of any
-``except`` block. So no traceback local, cause or context carries what was vended (R107, R108).
+an error holds a secret. While a secret is at hand nothing is raised: an error is noted, the copy is
+let go of, and then it is raised outside of any ``except`` block. So no traceback local, cause or
+context carries what was vended (R107, R108).
 
 Order: static headers, then the vended ones, then the user's signer, which has the last word over
 the bytes (R112, R113). What was secret is sealed onto the answer for the scrub, and dies with it.
@@ -26,7 +26,7 @@ from surefoot.errors import AuthorizationRequiredError, CredentialError, NotSent
 
 from ._errors import bared, cleaned
 from ._family import copy_request, family_of, lines_of, values_of
-from ._recorder import Record, mark_of
+from ._recorder import Record, Sent, mark_of
 from ._seal import SEAL, Seal
 from ._streams import saying_nothing
 from ._watched import watched
@@ -134,54 +134,60 @@ class VendingTransport:
 
     async def handle_async_request(self, request: HTTPRequest) -> HTTPResponse:
         """Vend, apply to a copy, sign, send once, drop."""
-        response, error = await self._send(request, mark_of(request))
-        if error is not None:
-            raise error
-        return response
-
-    async def _send(
-        self, request: HTTPRequest, record: Record | None
-    ) -> tuple[HTTPResponse, Exception | None]:
-        """All that happens while a secret is at hand; it returns an error and raises none."""
+        record = mark_of(request)
         sent = record.sent[-1] if record is not None and record.sent else None
         if sent is not None:
             sent.effect = "not_sent"
-        issued = copy = None
+        issued = copy = put = seal = None
+        response: HTTPResponse = None
+        error: Exception | None = None
+        # In here a secret is at hand: an error is noted, and raised where nothing of it is left.
         try:
             if self._provider is not None:
                 issued, error = await self._vend(self._provider, record)
-                if error is not None:
-                    return None, error
-            put = self._static if issued is None else {**self._static, **dict(issued.lines())}
-            copy = copy_request(request, put=put)
-            if self._signer is not None:
-                copy, error = await self._sign(copy)
-                if error is not None:
-                    return None, error
-            if record is not None and record.abandoned:
-                record.end("not_sent", "cancelled")
-                return None, NotSentError(cause="cancelled", tool=record.call.tool)
-            if sent is not None:
-                sent.effect = "unknown"
-                if issued is not None:
-                    sent.credential = issued.kind
-                    sent.refreshable = self._refreshable
-                    sent.steps_up = self._steps_up
-            seal = self._seal(request, copy, issued)
-            try:
-                response = await self.wrapped.handle_async_request(copy)
-            except Exception as raised:  # noqa: BLE001 - its text or its frames may quote the headers
-                return None, cleaned(raised, family_of(request), seal)
-            if issued is not None:
-                self._heard(response.status_code, issued, record)
-            response.extensions[SEAL] = seal
-            return saying_nothing(response, family_of(request), seal), None
+            if error is None:
+                put = self._static if issued is None else {**self._static, **dict(issued.lines())}
+                copy = copy_request(request, put=put)
+                if self._signer is not None:
+                    copy, error = await self._sign(copy)
+            if error is None:
+                error = self._leaves(sent, record, issued)
+            if error is None:
+                seal = self._seal(request, copy, issued)
+                try:
+                    response = await self.wrapped.handle_async_request(copy)
+                except Exception as raised:  # noqa: BLE001 - its text or frames may quote the headers
+                    error = cleaned(raised, family_of(request), seal)
+                    seal = None
+                else:
+                    if issued is not None:
+                        self._heard(response.status_code, issued, record)
+                    response.extensions[SEAL] = seal
         except BaseException as cut:
             # A cancellation passes, but not with the frames below it: their locals hold the copy.
             bared(cut)
+            seal = None
             raise
         finally:
-            del issued, copy
+            del issued, copy, put
+        if error is not None:
+            raise error
+        return response if seal is None else saying_nothing(response, family_of(request), seal)
+
+    def _leaves(
+        self, sent: Sent | None, record: Record | None, issued: Issued | None
+    ) -> NotSentError | None:
+        """Note that an attempt leaves now; unless its caller has left, too."""
+        if record is not None and record.abandoned:
+            record.end("not_sent", "cancelled")
+            return NotSentError(cause="cancelled", tool=record.call.tool)
+        if sent is not None:
+            sent.effect = "unknown"
+            if issued is not None:
+                sent.credential = issued.kind
+                sent.refreshable = self._refreshable
+                sent.steps_up = self._steps_up
+        return None
 
     async def _vend(
         self, provider: CredentialProvider, record: Record | None
