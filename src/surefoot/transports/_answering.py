@@ -156,14 +156,14 @@ class AnsweringTransport:
         if mark_of(request) is not None:
             return await self.wrapped.handle_async_request(request)
         family = family_of(request)
-        record = await self._opener.open(request, family)
-        if self._fencing is not None:
-            stopped = self._fencing.admit(record, record.started)
-            if stopped is not None:
-                stopped = await self._found_out(self._fencing, stopped, record)
-            if stopped is not None:
-                record.end("not_sent", "fenced")
-                return self._words(written(stopped, record), record, family)
+        record = self._opener.open_whole(request, family) or await self._opener.open(
+            request, family
+        )
+        fencing = self._fencing
+        if fencing is not None and (stopped := fencing.admit(record, record.started)) is not None:
+            refused = await self._stopped(fencing, stopped, record, family)
+            if refused is not None:
+                return refused
         request.extensions[MARK] = record
         key = self._active.enter(request, record)
         try:
@@ -177,6 +177,10 @@ class AnsweringTransport:
             self._file(record)
             raise
         else:
+            note: Note | None = response.extensions.get(NOTE)
+            if note is not None and note.kind == "result" and response.status_code < 300:
+                # The usual way, in one step. (A result is one only where a request was asked.)
+                return self._whole(response, record, family)
             return await self._answer(response, request, record, family)
         finally:
             request.extensions.pop(MARK, None)
@@ -188,14 +192,20 @@ class AnsweringTransport:
             raise caught
         return answer
 
-    async def _found_out(self, fencing: Fencing, stopped: GiveUp, record: Record) -> GiveUp | None:
+    async def _stopped(
+        self, fencing: Fencing, stopped: GiveUp, record: Record, family: Family
+    ) -> HTTPResponse | None:
         """What stands against a call once the app was asked; a cancelled one was never sent."""
         try:
-            return await fencing.find_out(record, stopped, self._clock)
+            found = await fencing.find_out(record, stopped, self._clock)
         except BaseException:
             record.end("not_sent", "cancelled")
             self._file(record)
             raise
+        if found is None:
+            return None
+        record.end("not_sent", "fenced")
+        return self._words(written(found, record), record, family)
 
     async def _answer_error(
         self, error: Exception, request: HTTPRequest, record: Record, family: Family
@@ -227,8 +237,6 @@ class AnsweringTransport:
             return self._stream(response, request, record, family)
         kind = None if asked is None else asked.kind
         if kind == "request":
-            if note is not None and note.kind == "result" and response.status_code < 300:
-                return self._whole(response, record, family)
             return await self._answer_request(response, request, record, family)
         status: int = response.status_code
         if kind in ("notification", "response"):
@@ -257,7 +265,7 @@ class AnsweringTransport:
         if note is None:
             if status < 300:
                 return self._whole(response, record, family)
-            note = Note(kind="failure")
+            note = Note("failure")
         if note.kind in ("empty", "unreadable"):
             record.unanswered = True
             record.ended = None

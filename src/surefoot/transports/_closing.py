@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 
+from ._family import finished
 from ._giveup import why_refused
 from ._note import state_of
 from ._resuming import Pending, closing_event
@@ -27,6 +28,8 @@ __all__ = ["ClosingStream"]
 
 _DRAIN_SECONDS: Final = 0.02
 """How long an answered stream is read on, so that its connection is kept (DESIGN section 7)."""
+
+_CLOSE_SECONDS: Final = 1.0
 
 
 class ClosingStream:
@@ -59,13 +62,12 @@ class ClosingStream:
         else:
             self._awaited = resumptions.take(request, record, family)
             self._resumable = True
-        self._session: str = (
-            response.headers.get("mcp-session-id") or request.headers.get("mcp-session-id") or ""
-        )
+        self._heads = (response.headers, request.headers)
         self._resumptions = resumptions
         self._record = record
         self._file = file
-        self._digest = sha256()
+        # A digest of what nobody records is work for nothing.
+        self._digest = None if record.ledger is None else sha256()
         self._length = 0
         self._iterator: AsyncGenerator[bytes, None] | None = None
         self._open = True
@@ -100,14 +102,20 @@ class ClosingStream:
                 why_refused(state.rule, too_large=state.too_large), awaited, state.rule
             )
         if state.last_id is not None and self._resumable and awaited.may_resume():
-            key = (self._session, state.last_id)
+            key = (self._session(), state.last_id)
             self._left_open = self._resumptions.wait_for(key, awaited, self._file)
             if self._left_open:
                 return None
         return closing_event("cut-stream", awaited)
 
+    def _session(self) -> str:
+        """The session that the stream belongs to; empty where there is none."""
+        found = [head["mcp-session-id"] for head in self._heads if "mcp-session-id" in head]
+        return found[0] if found else ""
+
     def _count(self, part: bytes) -> bytes:
-        self._digest.update(part)
+        if self._digest is not None:
+            self._digest.update(part)
         self._length += len(part)
         return part
 
@@ -117,31 +125,43 @@ class ClosingStream:
         if iterator is None:
             return
         try:
-            with anyio.CancelScope(shield=True):
-                await iterator.aclose()
-                if self._open and self._state.replied:
-                    await self._drain()
+            if self._open:
+                await self._close_early(iterator)
+            else:
+                # What has ended is closed at once, and need not be guarded.
                 await self._source.aclose()
         finally:
             self._finish()
 
-    async def _drain(self) -> None:
-        """Read on for a moment: the stream ends, and then its connection is free."""
-        with anyio.move_on_after(_DRAIN_SECONDS):
-            try:
-                async for _ in self._source:
+    async def _close_early(self, iterator: AsyncGenerator[bytes, None]) -> None:
+        """Close what goes on, even in a cancelled task, and without waiting for ever.
+
+        After the reply the stream is read on for a moment: it ends, and then its connection is
+        free.
+        """
+        await finished(iterator)
+        seconds = _DRAIN_SECONDS if self._state.replied else _CLOSE_SECONDS
+        with anyio.CancelScope(shield=True, deadline=anyio.current_time() + seconds) as scope:
+            if self._state.replied:
+                try:
+                    async for _ in self._source:
+                        pass
+                except Exception:  # noqa: BLE001, S110 - the answer has been read; this is courtesy
                     pass
-            except Exception:  # noqa: BLE001, S110 - the answer has been read; this is only courtesy
-                pass
+                scope.deadline += _CLOSE_SECONDS
+            await self._source.aclose()
+        if scope.cancelled_caught:
+            with anyio.CancelScope(shield=True, deadline=anyio.current_time() + _CLOSE_SECONDS):
+                await self._source.aclose()
 
     def _finish(self) -> None:
         record = self._record
         record.answer_form = "sse"
         record.answer_length = self._length
-        record.answer_sha256 = self._digest.hexdigest()
+        record.answer_sha256 = None if self._digest is None else self._digest.hexdigest()
         awaited = self._awaited
         if awaited is None and self._state.last_id is not None:
-            self._resumptions.stood((self._session, self._state.last_id))
+            self._resumptions.stood((self._session(), self._state.last_id))
         if awaited is not None and self._state.replied:
             awaited.record.completed = not self._state.failed
         elif awaited is not None and not self._left_open and self._open:

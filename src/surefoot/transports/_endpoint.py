@@ -29,7 +29,7 @@ class Endpoint:
             URL is not echoed: it may hold a secret where none belongs.
     """
 
-    __slots__ = ("_keys", "origin", "parts", "url")
+    __slots__ = ("_keys", "_last", "origin", "parts", "url")
 
     def __init__(self, url: str) -> None:
         if not isinstance(url, str):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -46,16 +46,24 @@ class Endpoint:
         self.parts = (scheme, (parts.hostname or "").lower(), parts.port or _PORTS[scheme])
         """Scheme, host and port, for comparing."""
         self._keys: dict[type, tuple[object, ...]] = {}
+        self._last: object = None
 
     def owns(self, request: HTTPRequest) -> bool:
         """Whether the request goes to this endpoint."""
         url: Any = request.url
+        # Nearly every request goes where the last one went. Private, and compared as a whole.
+        parsed = getattr(url, "_uri_reference", None)
+        if parsed is not None and parsed == self._last:
+            return True
         kind: Any = url.__class__
         key = self._keys.get(kind)
         if key is None:
             # The family's own parser normalises case, ports, dots and escapes as the request's did.
             key = self._keys[kind] = _key(kind(self.url))
-        return _key(url) == key
+        if _key(url) != key:
+            return False
+        self._last = parsed
+        return True
 
 
 def _key(url: Any) -> tuple[object, ...]:

@@ -14,6 +14,7 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from collections.abc import Set as AbstractSet
 from functools import lru_cache
+from operator import itemgetter
 from types import ModuleType
 from typing import Any, Final, Literal, Protocol
 
@@ -50,6 +51,7 @@ HTTPRequest = Any
 HTTPResponse = Any
 """An ``httpx.Response`` or an ``httpx2.Response``."""
 
+_LOWER: Final = itemgetter(1)
 _NOTHING: Final[Mapping[bytes, bytes]] = {}
 _ENCODING: Final[Mapping[str, None]] = {"_encoding": None}
 _LIBRARIES: Final = ("httpx2", "httpx")
@@ -100,13 +102,14 @@ class Family:
         """Makes an ``AsyncByteStream`` over parts; its ``close`` is awaited at the end, once."""
 
     def response(self, status: int, headers: Lines, body: bytes) -> HTTPResponse:
-        """A whole answer of this family; the body is at hand, nothing is left to close.
+        """A whole answer of this family; the body is at hand, nothing is left to close."""
+        return self.streamed(status, headers, self.ByteStream(body))
 
-        Names are in lower case.
-        """
+    def streamed(self, status: int, headers: Lines, stream: Any) -> HTTPResponse:
+        """An answer of this family over a stream; names are in lower case."""
         plain = self._plain
         if plain is None:
-            return self.Response(status, headers=headers, stream=self.ByteStream(body))
+            return self.Response(status, headers=headers, stream=stream)
         kind, lines_kind = self.Response, self._headers
         lines = lines_kind.__new__(lines_kind)
         lines.__dict__ = {"_list": [(name, name, value) for name, value in headers], **_ENCODING}
@@ -118,7 +121,7 @@ class Family:
             "headers": lines,
             "extensions": {},
             "history": [],
-            "stream": self.ByteStream(body),
+            "stream": stream,
         }
         return answer
 
@@ -266,7 +269,10 @@ def lines_of(request_or_response: Any) -> list[Line]:
 def values_of(request: HTTPRequest, names: AbstractSet[bytes]) -> list[bytes]:
     """The values of the header lines that have one of these names, given in lower case."""
     try:
-        return [value for _, lower, value in request.headers._list if lower in names]  # noqa: SLF001 - pinned, see the opening
+        lines = request.headers._list  # noqa: SLF001 - pinned, see the opening
+        if names.isdisjoint(map(_LOWER, lines)):
+            return []
+        return [value for _, lower, value in lines if lower in names]
     except (AttributeError, ValueError):
         return [value for name, value in request.headers.raw if name.lower() in names]
 

@@ -7,12 +7,12 @@ into the body again.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal
 
 if TYPE_CHECKING:
     from surefoot.wire import Outcome
 
-    from ._family import HTTPResponse
+    from ._family import HTTPResponse, Line
 
 __all__ = ["NOTE", "EventState", "Note", "note_of", "state_of"]
 
@@ -20,12 +20,20 @@ NOTE: Final = "surefoot.note"
 """The name under which a note hangs on ``response.extensions``."""
 
 
-class Note(NamedTuple):
-    """What one answer is, after it was read. A tuple: it is built for every answer."""
+Kind = Literal["result", "error", "failure", "empty", "stream", "unreadable"]
 
-    kind: Literal["result", "error", "failure", "empty", "stream", "unreadable"]
-    """A JSON-RPC result or error, a failure without either, nothing, an event stream, or what could
-    not be read in exactly one way."""
+
+class Note:
+    """What one answer is, after it was read.
+
+    What an answer usually is stands on the class, so that a result costs two fields.
+
+    Args:
+        kind: A JSON-RPC result or error, a failure without either, nothing, an event stream, or
+            what could not be read in exactly one way.
+        seen: The header lines as they came, without those that hold a secret: what rules may look
+            at.
+    """
 
     rule: str | None = None
     """The rule that an unreadable answer broke."""
@@ -48,8 +56,9 @@ class Note(NamedTuple):
     events: EventState | None = None
     """What is known of an event stream, as it goes by."""
 
-    seen: Callable[[], list[tuple[bytes, bytes]]] | None = None
-    """The header lines as they came, without those that hold a secret: what rules may look at."""
+    def __init__(self, kind: Kind, seen: Callable[[], list[Line]] | None = None) -> None:
+        self.kind = kind
+        self.seen = seen
 
     def __repr__(self) -> str:
         """Show the kind alone."""

@@ -9,7 +9,7 @@ as it passes, without being peeked at: waiting for a first event made a held str
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from surefoot.errors import AnswerTooLargeError, UnreadableAnswerError
 from surefoot.wire import (
@@ -35,7 +35,6 @@ from ._seal import SEAL
 if TYPE_CHECKING:
     from surefoot.wire import Scrub
 
-    from ._content import Framing
     from ._endpoint import Endpoint
     from ._family import AsyncTransport, Family, HTTPRequest, HTTPResponse, Line
     from ._recorder import Record
@@ -50,16 +49,27 @@ _CHALLENGING: Final = frozenset({401, 403})
 _REPLIES: Final = frozenset({"result", "error"})
 
 
-class _Came(NamedTuple):
+class _Came:
     """One answer as it came, with what its reader needs. It dies with the answer."""
 
-    request: HTTPRequest
-    response: HTTPResponse
-    status: int
-    lines: list[Line]
-    framing: Framing
-    record: Record | None
-    scrub: Scrub | None
+    __slots__ = ("framing", "lines", "record", "request", "response", "scrub", "status")
+
+    def __init__(self, request: HTTPRequest, response: HTTPResponse, record: Record | None) -> None:
+        seal = response.extensions.pop(SEAL, None)
+        self.request = request
+        self.response = response
+        self.record = record
+        self.status: int = response.status_code
+        self.lines = lines = lines_of(response)
+        self.framing = framing_of(lines)
+        self.scrub: Scrub | None = None if seal is None else seal.scrub()
+
+    def seen(self) -> list[Line]:
+        """The header lines as rules may see them: all that hold no secret."""
+        scrub = self.scrub
+        if scrub is None:
+            return self.lines
+        return [(name, value) for name, value in self.lines if not scrub.holds(value)]
 
 
 class ReadingTransport:
@@ -124,19 +134,14 @@ class ReadingTransport:
             Exception: what the transport raised, before or in the middle of the answer.
         """
         response = await self.wrapped.handle_async_request(request)
-        seal = response.extensions.pop(SEAL, None)
-        lines = lines_of(response)
-        framing = framing_of(lines)
-        status: int = response.status_code
         record = mark_of(request)
-        scrub = None if seal is None else seal.scrub()
-        came = _Came(request, response, status, lines, framing, record, scrub)
-        if framing.events and status < 300:
+        came = _Came(request, response, record)
+        status = came.status
+        if status < 300 and came.framing[0]:
             return self._stream(came)
-        body = await self._body(came)
-        checked = self._checked(came, body)
+        checked = self._checked(came, await self._body(came))
         if record is not None:
-            _write_down(record, checked, scrub)
+            _write_down(record, checked, came.scrub)
         headers = list(checked.headers)
         if record is None or not 300 <= status < 400:
             status = checked.status
@@ -155,7 +160,7 @@ class ReadingTransport:
         if silence is not None:
             chunks = patient(source, silence)
         try:
-            body = await whole_body(chunks, came.framing, rules.limits.max_bytes, rules.timer())
+            body = await whole_body(chunks, came.framing, rules.limits.max_bytes, rules.timer)
         except UnreadableAnswerError as error:
             broken = error.with_traceback(None)
         except BaseException:
@@ -163,8 +168,10 @@ class ReadingTransport:
             raise
         else:
             # What was read to its end is closed at once, and need not be guarded.
-            with suppress(Exception):
+            try:  # noqa: SIM105 - for every answer, and a context manager costs more
                 await came.response.stream.aclose()
+            except Exception:  # noqa: BLE001, S110 - the answer is there
+                pass
             return body
         await _dropped(came.response, chunks, source)
         return broken
@@ -213,10 +220,9 @@ class ReadingTransport:
         events = EventReader(self._rules, state, came.record, came.scrub, came.request)
         parts = events.read(source, came.framing.coding)
         headers = [*head.headers, (b"content-type", _EVENT_STREAM)]
-        answer = family.Response(
-            came.status, headers=headers, stream=family.stream(parts, source.aclose)
-        )
-        answer.extensions[NOTE] = Note(kind="stream", events=state, seen=_seen(came))
+        answer = family.streamed(came.status, headers, family.stream(parts, source.aclose))
+        note = answer.extensions[NOTE] = Note("stream", came.seen)
+        note.events = state
         return answer
 
 
@@ -251,26 +257,13 @@ def _write_down(record: Record, checked: CheckedAnswer, scrub: Scrub | None) -> 
 
 
 def _note(checked: CheckedAnswer, came: _Came) -> Note:
-    message = checked.message
-    code = None
-    if message is not None and checked.kind == "error":
-        code = message.value["error"]["code"]
-    return Note(
-        checked.kind,
-        checked.rule,
-        checked.outcome == "too-large",
-        checked.error_type,
-        code,
-        checked.outcome,
-        checked.retry_after,
-        None,
-        _seen(came),
-    )
-
-
-def _seen(came: _Came) -> Any:
-    """The header lines as rules may see them: all that hold no secret."""
-    lines, scrub = came.lines, came.scrub
-    if scrub is None:
-        return lambda: lines
-    return lambda: [(name, value) for name, value in lines if not scrub.holds(value)]
+    note = Note(checked.kind, came.seen)
+    if checked.kind != "result":
+        note.rule = checked.rule
+        note.too_large = checked.outcome == "too-large"
+        note.error_type = checked.error_type
+        note.outcome = checked.outcome
+        note.retry_after = checked.retry_after
+        if checked.message is not None and checked.kind == "error":
+            note.code = checked.message.value["error"]["code"]
+    return note
