@@ -231,17 +231,19 @@ class RetryingTransport:
     ) -> HTTPResponse:
         """The series of one request: attempt, decide, wait, until nothing is left to decide."""
         record.running = True
+        inner = self.wrapped or self._inner(family)
         series: Series | None = None
         reason: Reason = "first"
         target = request
         began = record.started
         while True:
-            self._check_time(record, began)
+            if self._end is not None or record.ends is not None:
+                self._check_time(record, began)
             sent = Sent(reason, began)
             record.sent.append(sent)
             try:
                 if self._deadline is None:
-                    response = await self._inner(family).handle_async_request(target)
+                    response = await inner.handle_async_request(target)
                     found = None
                     if not self._recogniser.idle(response.status_code):
                         found = await self._look(response, family)
