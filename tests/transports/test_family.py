@@ -131,12 +131,12 @@ def test_where_answers_are_not_what_is_known_of_them_they_are_built_in_public(fa
 
     class Renamed(headers_kind):
         def __init__(self, headers: Any = None, encoding: Any = None) -> None:
-            super().__init__(headers, encoding)
+            headers_kind.__init__(self, headers, encoding)
             self._more = ()
 
     class Answer(answer_kind):
         def __init__(self, status: int, *, headers: Any, stream: Any) -> None:
-            super().__init__(status, headers=headers, stream=stream)
+            answer_kind.__init__(self, status, headers=headers, stream=stream)
             self.headers = Renamed(self.headers)
 
     with pytest.MonkeyPatch.context() as patch:
