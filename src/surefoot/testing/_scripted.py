@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import json
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, Self, cast
@@ -278,8 +278,14 @@ def _stream_class(module: ModuleType) -> Any:
 
         async def __aiter__(self) -> AsyncIterator[bytes]:
             if callable(self._chunks):
-                async for piece in cast("AsyncIterator[bytes]", self._chunks()):
-                    yield piece
+                pieces = cast("AsyncIterator[bytes]", self._chunks())
+                try:
+                    async for piece in pieces:
+                        yield piece
+                finally:
+                    # Whoever leaves the body half-way leaves nothing behind.
+                    if isinstance(pieces, AsyncGenerator):
+                        await cast("AsyncGenerator[bytes, None]", pieces).aclose()
             else:
                 for piece in cast("Iterable[bytes]", self._chunks):
                     yield piece

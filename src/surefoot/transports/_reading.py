@@ -45,6 +45,7 @@ _EVENT_STREAM: Final = b"text/event-stream"
 _REPEATABLE: Final = frozenset({307, 308})
 """Redirects that keep method and body, and may therefore be followed at all (B11)."""
 
+_WITHOUT_BODY: Final = frozenset({202, 204, 205})
 _CHALLENGING: Final = frozenset({401, 403})
 _REPLIES: Final = frozenset({"result", "error"})
 
@@ -137,7 +138,7 @@ class ReadingTransport:
         record = mark_of(request)
         came = _Came(request, response, record)
         status = came.status
-        if status < 300 and came.framing[0]:
+        if status < 300 and came.framing[0] and status not in _WITHOUT_BODY:
             return self._stream(came)
         checked = self._checked(came, await self._body(came))
         if record is not None:
@@ -155,6 +156,10 @@ class ReadingTransport:
     async def _body(self, came: _Came) -> bytes | UnreadableAnswerError:
         """The whole body, or why there is none; the answer is closed either way."""
         rules = self._rules
+        if came.framing[0] and came.status in _WITHOUT_BODY:
+            # No client looks for events there, and none need be waited for.
+            await closed(came.response)
+            return b""
         source = chunks = came.response.stream.__aiter__()
         silence = silent_for(came.request, rules.idle)
         if silence is not None:
