@@ -272,7 +272,7 @@ class RetryingTransport:
             if response is not None:
                 await let_go(response)
             # Thousands of calls may wait at once: what is not needed meanwhile is let go of.
-            del response, fact
+            response = fact = found = None
             sent.permission = decision.permission
             sent.wait = decision.seconds
             record.waited += decision.seconds
