@@ -9,11 +9,12 @@ from __future__ import annotations
 import gzip
 import json
 import zlib
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
-from surefoot.testing import McpRequest, Replies, ScriptedTransport, tool_call
+from surefoot.policy import Retry
+from surefoot.testing import FakeClock, McpRequest, Replies, ScriptedTransport, tool_call
 from surefoot.transports import AnsweringTransport, ReadingTransport, RetryingTransport
 
 __all__ = [
@@ -70,15 +71,23 @@ def raw_deflated(data: bytes) -> bytes:
     return packer.compress(data) + packer.flush()
 
 
-def reading(wire: Any, **settings: Any) -> RetryingTransport:
-    """Reading over a wire, below a series that repeats nothing."""
+def reading(wire: Any, *, attempts: int = 3, **settings: Any) -> RetryingTransport:
+    """Reading over a wire, below a series that recognises nothing and waits for nobody."""
     below = ReadingTransport(wire, **settings)
-    return RetryingTransport(below, retry=None, rules=(), redirects=True)
+    budget = Retry(max_attempts=attempts)
+    return RetryingTransport(below, retry=budget, rules=(), redirects=True, clock=FakeClock())
 
 
-def answering(wire: Any, *, auth_above: bool = False, **settings: Any) -> AnsweringTransport:
+def answering(
+    wire: Any,
+    *,
+    attempts: int = 3,
+    above: Mapping[str, Any] | None = None,
+    **settings: Any,
+) -> AnsweringTransport:
     """Words above, reading below, over a wire."""
-    return AnsweringTransport(reading(wire, **settings), beside=wire, auth_above=auth_above)
+    below = reading(wire, attempts=attempts, **settings)
+    return AnsweringTransport(below, beside=wire, **(above or {}))
 
 
 @asynccontextmanager

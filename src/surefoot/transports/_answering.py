@@ -242,17 +242,17 @@ class AnsweringTransport:
         if kind in ("notification", "response"):
             if status < 300:
                 return self._whole(response, record, family)
-            await let_go(response)
+            await self._let_go(response, record)
             if status in _AUTH and family.major > 1:
                 # A flow above may renew the credential here as well; 2.x lives through the rest.
                 return self._local(status, _kept(response), b"", record, family)
             return self._local(202, [], b"", record, family)
         if (closed := self._not_resumed(status, request, record, family)) is not None:
-            await let_go(response)
+            await self._let_go(response, record)
             return closed
         if 300 <= status < 400:
             # What the series did not follow, nobody follows (B11).
-            await let_go(response)
+            await self._let_go(response, record)
             return self._local(status, [], b"", record, family)
         return self._whole(response, record, family)
 
@@ -272,7 +272,7 @@ class AnsweringTransport:
             record.end("answered", "unreadable", status)
             outcome = why_refused(note.rule, too_large=note.too_large)
             given_up = GiveUp(outcome=outcome, rule=note.rule or "empty")
-            await let_go(response)
+            await self._let_go(response, record)
             return self._words(written(given_up, record), record, family)
         in_session = "mcp-session-id" in request.headers
         given_up = after_status(status, record, note, in_session=in_session)
@@ -294,17 +294,17 @@ class AnsweringTransport:
             return self._whole(response, record, family)
         kept = _kept(response)
         if how is Passing.STATUS_ALONE:
-            await let_go(response)
+            await self._let_go(response, record)
             body = written_error(given_up, record, code=note.code)
             return self._local(status, [_JSON, *kept], body, record, family)
         if how is Passing.STATUS_BARE:
-            await let_go(response)
+            await self._let_go(response, record)
             return self._local(status, kept, b"", record, family)
         if how is Passing.WORDS_ALONE:
             body = b"".join([part async for part in response.stream])
             await response.aclose()
             return self._local(200, [_JSON, *kept], body, record, family)
-        await let_go(response)
+        await self._let_go(response, record)
         return self._words(written(given_up, record), record, family)
 
     def _stream(
@@ -354,6 +354,15 @@ class AnsweringTransport:
         # A digest of what nobody records is work for nothing.
         self._file(record, None if record.ledger is None else b"".join(stream))
         return response
+
+    async def _let_go(self, response: HTTPResponse, record: Record) -> None:
+        """Let go of an answer that ours takes the place of; a cancelled caller gets neither."""
+        try:
+            await let_go(response)
+        except BaseException:
+            record.end("cut", "cancelled")
+            self._file(record)
+            raise
 
     def _file(self, record: Record, body: bytes | None = None) -> None:
         """File the record, with the digest of exactly what the client was given."""

@@ -45,6 +45,7 @@ _EVENT_STREAM: Final = b"text/event-stream"
 _REPEATABLE: Final = frozenset({307, 308})
 """Redirects that keep method and body, and may therefore be followed at all (B11)."""
 
+_OURS: Final = frozenset({"failure", "unreadable"})
 _WITHOUT_BODY: Final = frozenset({202, 204, 205})
 _CHALLENGING: Final = frozenset({401, 403})
 _REPLIES: Final = frozenset({"result", "error"})
@@ -150,7 +151,11 @@ class ReadingTransport:
             # For the series above, which alone may follow it (B11). Answering lets none pass.
             headers.append((b"location", place))
         answer = family_of(request).response(status, headers, checked.body)
-        answer.extensions[NOTE] = _note(checked, came)
+        note = answer.extensions[NOTE] = _note(checked, came)
+        before: Note | None = came.response.extensions.get(NOTE)
+        if before is not None and before.kind in _OURS and note.kind == "error":
+            # Another stack, behind a wrapper of somebody's, has read it: these words are ours.
+            answer.extensions[NOTE] = before
         return answer
 
     async def _body(self, came: _Came) -> bytes | UnreadableAnswerError:
