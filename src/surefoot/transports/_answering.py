@@ -180,6 +180,9 @@ class AnsweringTransport:
             note: Note | None = response.extensions.get(NOTE)
             if note is not None and note.kind == "result" and response.status_code < 300:
                 # The usual way, in one step. (A result is one only where a request was asked.)
+                asked = record.outgoing
+                if asked is not None and asked.method == "initialize":
+                    self._consent.connected(asked, response)
                 return self._whole(response, record, family)
             return await self._answer(response, request, record, family)
         finally:
