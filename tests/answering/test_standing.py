@@ -82,7 +82,7 @@ async def test_who_waits_together_goes_one_after_the_other(family: Any) -> None:
 
 
 async def test_the_resumptions_of_a_call_are_counted_by_themselves(family: Any) -> None:
-    """D37. A call that comes back for its answer waits for no standing stream, and no other call."""
+    """D37. A call that comes back for its answer waits for no standing stream, no other call."""
     clock, _, transport = paced(PRIMED)
     await opened_again(family, transport)
     call = tool_call("search", version="2025-11-25", session="s-1")

@@ -180,9 +180,7 @@ class AnsweringTransport:
             note: Note | None = response.extensions.get(NOTE)
             if note is not None and note.kind == "result" and response.status_code < 300:
                 # The usual way, in one step. (A result is one only where a request was asked.)
-                asked = record.outgoing
-                if asked is not None and asked.method == "initialize":
-                    self._consent.connected(asked, response)
+                self._consent.connected(record.outgoing, response)
                 return self._whole(response, record, family)
             return await self._answer(response, request, record, family)
         finally:
@@ -233,8 +231,7 @@ class AnsweringTransport:
     ) -> HTTPResponse:
         """Hand an answer on, or put what it says into the form that its client can read."""
         asked = record.outgoing
-        if asked is not None and asked.method == "initialize" and response.status_code < 300:
-            self._consent.connected(asked, response)
+        self._consent.connected(asked, response)
         note = note_of(response)
         if note is not None and note.kind == "stream":
             return self._stream(response, request, record, family)

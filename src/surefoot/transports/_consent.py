@@ -54,10 +54,12 @@ class Consent:
         self._sessions: OrderedDict[str, None] = OrderedDict()
         self._lock = Lock()
 
-    def connected(self, asked: Outgoing, response: HTTPResponse) -> None:
+    def connected(self, asked: Outgoing | None, response: HTTPResponse) -> None:
         """Remember a session whose client opens pages; its later requests do not say so again."""
+        if asked is None or asked.method != "initialize" or self._hook is not None:
+            return
         session: str | None = response.headers.get(_SESSION)
-        if self._hook is not None or session is None or not _opens_pages(asked):
+        if session is None or response.status_code >= 300 or not _opens_pages(asked):
             return
         with self._lock:
             self._sessions[session] = None
@@ -124,8 +126,8 @@ def without_url(error: Exception) -> Exception:
 
 
 def _opens_pages(asked: Outgoing) -> bool:
-    """Whether this ``initialize`` speaks of the right version, and declares ``elicitation.url``."""
-    if asked.method != "initialize" or asked.params.get("protocolVersion") != _VERSION:
+    """Whether this ``initialize`` names the right version, and declares ``elicitation.url``."""
+    if asked.params.get("protocolVersion") != _VERSION:
         return False
     elicitation = _object(_object(asked.params.get("capabilities")).get("elicitation"))
     return isinstance(elicitation.get("url"), dict)
