@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import Any
 
 import pytest
@@ -219,3 +220,56 @@ def test_deeply_nested_arguments_still_have_a_form() -> None:
 def test_what_goes_out_shows_no_argument_and_no_tool() -> None:
     """R89."""
     assert "CANARY" not in repr(call(name="CANARY", arguments={"CANARY": "CANARY"}))
+
+
+_COMPARED: list[str] = [
+    "{}",
+    '{"a":1}',
+    "[]",
+    "[1]",
+    '"x"',
+    "0",
+    "false",
+    '{"a":1e999,"b":1}',
+    '{"a":-1e999,"b":1}',
+    '{"a":1e999}',
+    "1" * 30,
+    "1" * 1000,
+]
+
+
+def _compared(arguments: str) -> bytes:
+    body = f'{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"arguments":{arguments}}}}}'
+    found = read_request(body.encode())
+    assert found is not None
+    assert found.kind == "request"
+    return found.compared_arguments()
+
+
+def test_arguments_that_are_no_object_are_compared_too() -> None:
+    """B3. Whatever stands there, two that differ stay two; none at all is an empty object."""
+    assert len({_compared(one) for one in _COMPARED}) == len(_COMPARED)
+    assert _compared("null") == _compared("{}") == call().compared_arguments()
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ('{"a":1e999,"b":1}', '{"b":1.0,"a":1e999}'),
+        ("[1.0, 2]", "[1,2.0]"),
+        ('[{"a":1,"b":2}]', '[{"b":2,"a":1}]'),
+    ],
+)
+def test_equal_arguments_compare_as_equal_in_every_form(one: str, other: str) -> None:
+    """B3. A repeat is known however it is written; what cannot be told apart is not told apart."""
+    assert _compared(one) == _compared(other)
+
+
+def test_numbers_that_python_will_not_write_compare_as_equal() -> None:
+    """B3. What cannot be told apart is taken for a repeat, and never for something new."""
+    most = sys.get_int_max_str_digits()
+    sys.set_int_max_str_digits(640)
+    try:
+        assert _compared("1" * 1000) == _compared("2" * 1000) != _compared("{}")
+    finally:
+        sys.set_int_max_str_digits(most)

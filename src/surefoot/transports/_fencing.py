@@ -83,7 +83,7 @@ class Fencing:
             scope=run or "",
             principal=self.principal,
             tool=call.tool,
-            arguments=outgoing.canonical_arguments() or b"{}",
+            arguments=outgoing.compared_arguments(),
         )
         call_id: Any = record.call_id
         answer = self._fence.enter(key, call_id, now=now, changing=rule.makes_changes)

@@ -130,6 +130,6 @@ def _digest(kind: bytes, text: str) -> bytes:
 
 def _same(asked: Outgoing) -> bytes:
     """What the same call is known by, whatever its id and its headers."""
-    known = blake2b((asked.canonical_arguments() or b"{}"), digest_size=16, key=b"mismatch")
+    known = blake2b(asked.compared_arguments(), digest_size=16, key=b"mismatch")
     known.update(b"\x00" + (asked.tool or "").encode("utf-8", "surrogatepass"))
     return known.digest()

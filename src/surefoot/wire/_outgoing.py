@@ -7,6 +7,7 @@ which id); they are answered from one parse. A body that is not one JSON-RPC mes
 
 from __future__ import annotations
 
+import json
 from typing import Any, Final, Literal, cast
 
 import jiter
@@ -97,6 +98,24 @@ class Outgoing:
             return dumps(_one_form(arguments))
         except UnreadableAnswerError:
             return None
+
+    def compared_arguments(self) -> bytes:
+        """Return whatever stands in the place of the arguments, in one form, for comparing alone.
+
+        Never raises, and tells apart what ``canonical_arguments`` has no form for: what is no
+        object, and numbers that no float holds. Those of an absurd length are taken for the same.
+        """
+        canonical = self.canonical_arguments()
+        if canonical is not None:
+            return canonical
+        given = self.params.get("arguments")
+        if given is None:
+            return b"{}"
+        try:
+            # The blank is in no canonical form, and ASCII says everything that Python can hold.
+            return b" " + json.dumps(_one_form(given)).encode("ascii")
+        except ValueError:  # a whole number of thousands of digits, which Python will not write
+            return b" "
 
     @property
     def meta(self) -> dict[str, Any]:
