@@ -37,13 +37,14 @@ from ._events import (
 from ._ledger import Ledger
 from ._redaction import checked_label, origin
 from ._run import Run, bind, current_ledger, current_run
-from ._spans import AttemptSpan, SpanSource
+from ._spans import AttemptFacts, AttemptSpan, SpanSource
 
 __all__ = [
     "VERSION",
     "Alarm",
     "AnswerForm",
     "Attempt",
+    "AttemptFacts",
     "AttemptSpan",
     "CallEnded",
     "CallStarted",

@@ -87,20 +87,22 @@ class Ledger:
                 self._began = self._now()
                 self._number(start, self._began)
 
-    def file(self, entry: Entry) -> None:
-        """File one event. Whatever the sink does, this returns and does not raise.
+    def file(self, *entries: Entry) -> None:
+        """File events of one moment. Whatever the sink does, this returns and does not raise.
 
         Args:
-            entry: Anything with a ``type`` and a ``body()``, finished: its fields may be asked for
+            entries: Each with a ``type`` and a ``body()``, finished: its fields may be asked for
                 later, and on another thread.
         """
         with self._lock:
             if self.closed:
-                self._too_late()
+                self._too_late(len(entries))
                 return
             if self._start is not None:
                 self.begin()
-            self._number(entry, self._now())
+            now = self._now()
+            for entry in entries:
+                self._number(entry, now)
 
     def close(self, error: str | None = None) -> None:
         """File that the run was closed, once; then flush.
@@ -130,10 +132,11 @@ class Ledger:
         self._filed += 1
         self._delivery.hand(Filed(entry, run=self.run, seq=self._filed, time=now))
 
-    def _too_late(self) -> None:
-        """Count an event that came after the run was closed; said once."""
-        self._late += 1
-        if self._late == 1 and self._alarm is not None:
+    def _too_late(self, count: int) -> None:
+        """Count events that came after the run was closed; said once."""
+        first = self._late == 0
+        self._late += count
+        if first and self._alarm is not None:
             with suppress(Exception):  # an alarm that fails changes nothing either
                 self._alarm(
                     "evidence is incomplete: a request ended after its run was closed; close "

@@ -8,29 +8,71 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from ._attempts import Attempt
+from ._attempts import Effect, Grant, Outcome, Reason, RefusalKind
 
-__all__ = ["AttemptSpan", "SpanSource"]
+__all__ = ["AttemptFacts", "AttemptSpan", "SpanSource"]
+
+
+class AttemptFacts(Protocol):
+    """**Protocol**: what a span says of an attempt: an ``Attempt``, or one that is to become one.
+
+    What each means stands at ``Attempt``.
+    """
+
+    @property
+    def outcome(self) -> Outcome: ...
+    @property
+    def effect(self) -> Effect: ...
+    @property
+    def reason(self) -> Reason: ...
+    @property
+    def duration_seconds(self) -> float: ...
+    @property
+    def status(self) -> int | None: ...
+    @property
+    def kind(self) -> RefusalKind | None: ...
+    @property
+    def error(self) -> str | None: ...
+    @property
+    def retry_after_seconds(self) -> float | None: ...
+    @property
+    def retry_after_malformed(self) -> bool: ...
+    @property
+    def wait_seconds(self) -> float | None: ...
+    @property
+    def permission(self) -> Grant | None: ...
+    @property
+    def credential(self) -> str | None: ...
+    @property
+    def scrubbed_hits(self) -> int: ...
 
 
 class AttemptSpan(Protocol):
     """**Protocol**: the span of one attempt under way."""
 
-    def end(self, attempt: Attempt, *, may_have_run: bool = False) -> None:
+    def end(self, attempt: AttemptFacts, *, may_have_run: bool = False) -> None:
         """Say how it ended, and end it where the attempt ended, not now.
 
         Called once, when what follows the attempt is decided, so that its wait and permission are
         known.
 
         Args:
-            attempt: The attempt as it is filed.
+            attempt: What is known of it.
             may_have_run: The request is a tool call that this attempt may have run.
         """
         ...
 
 
 class SpanSource(Protocol):
-    """**Protocol**: opens spans under the caller's current one."""
+    """**Protocol**: opens spans, each under the span that was current where its call was made."""
+
+    def tracing(self) -> bool:
+        """Whether anybody is; every request asks, so the answer costs next to nothing."""
+        ...
+
+    def current(self) -> object:
+        """The place in the trace where the caller is: opaque, and what ``open`` takes."""
+        ...
 
     def open(
         self,
@@ -41,6 +83,7 @@ class SpanSource(Protocol):
         http_method: str,
         method: str | None,
         tool: str | None,
+        parent: object = None,
     ) -> AttemptSpan | None:
         """Open the span of an attempt that begins now; ``None`` where nobody is tracing.
 
@@ -51,5 +94,6 @@ class SpanSource(Protocol):
             http_method: The HTTP method.
             method: The JSON-RPC method, where the body is such a message.
             tool: The tool, for a ``tools/call``.
+            parent: Where the call was made, as ``current()`` told there; ``None`` stands for here.
         """
         ...

@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 from urllib.parse import urlsplit
 
 from ._loud import loud
@@ -45,14 +45,16 @@ if TYPE_CHECKING:
     from opentelemetry.context import Context
     from opentelemetry.trace import SpanKind, StatusCode, Tracer, TracerProvider
 
-    from surefoot.evidence import Attempt, AttemptSpan
+    from surefoot.evidence import AttemptFacts, AttemptSpan
 
 __all__ = ["OpenTelemetrySpans"]
 
 _LOOK_SECONDS: Final = 1.0
 _PORTS: Final = {"http": 80, "https": 443}
 _KNOWN_METHODS: Final = frozenset({"POST", "GET", "DELETE", "PUT", "PATCH", "HEAD", "OPTIONS"})
-_MOST_ORIGINS: Final = 64
+_OTHER: Final = "_OTHER"
+_MOST_PLACES: Final = 64
+_FAILED: Final = frozenset({"unanswered", "not_sent", "cut"})
 _IDLE: Final = ("ProxyTracerProvider", "NoOpTracerProvider")
 
 
@@ -68,18 +70,40 @@ class _Tools(NamedTuple):
 class OpenTelemetrySpans:
     """Opens the span of each attempt through OpenTelemetry's API (a ``SpanSource``).
 
+    Every Gateway has one of the program's own provider. ``Gateway(evidence=OpenTelemetrySpans(p))``
+    takes another; with the API's ``NoOpTracerProvider`` there are no spans.
+
     Args:
         provider: Whose tracer is used; by default the program's own, once it has set one.
     """
 
-    __slots__ = ("_failed", "_look_at", "_origins", "_provider", "_tools")
+    __slots__ = ("_failed", "_look_at", "_places", "_provider", "_tools")
 
     def __init__(self, provider: TracerProvider | None = None) -> None:
         self._provider = provider
         self._tools: _Tools | None = None
         self._look_at = 0.0
-        self._origins: dict[str, dict[str, Any]] = {}
+        self._places: dict[tuple[str, str, str], dict[str, Any]] = {}
         self._failed = False
+
+    def __repr__(self) -> str:
+        """Show whether anybody is tracing."""
+        return f"<OpenTelemetrySpans, {'tracing' if self._tools else 'idle'}>"
+
+    def tracing(self) -> bool:
+        """Whether the program traces; it is looked at once a second."""
+        if time.monotonic() >= self._look_at:
+            self._look()
+        return self._tools is not None
+
+    def current(self) -> object:
+        """The context that is current here, under whose span an attempt may be opened later."""
+        tools = self._tools
+        try:
+            return None if tools is None else tools.context()
+        except Exception as error:  # noqa: BLE001 - tracing is nobody's call
+            self._trouble(error)
+            return None
 
     def open(
         self,
@@ -90,54 +114,52 @@ class OpenTelemetrySpans:
         http_method: str = "POST",
         method: str | None = None,
         tool: str | None = None,
+        parent: object = None,
     ) -> AttemptSpan | None:
         """Open the span of an attempt that begins now; ``None`` where nobody is tracing."""
-        now = time.monotonic()
-        if now >= self._look_at:
-            self._look_at = now + _LOOK_SECONDS
-            self._look()
-        tools = self._tools
-        if tools is None:
+        if not self.tracing():
             return None
+        tools = cast("_Tools", self._tools)
         try:
-            name = http_method if http_method in _KNOWN_METHODS else "HTTP"
-            attributes = dict(self._place(origin))
-            attributes[HTTP_METHOD] = http_method if name == http_method else "_OTHER"
-            attributes[ENDPOINT] = endpoint
+            key = origin, endpoint, http_method
+            attributes = dict(self._places.get(key) or self._place(key))
             if number > 1:
                 attributes[HTTP_RESEND_COUNT] = number - 1
             if method is not None:
                 attributes[MCP_METHOD] = method
             if tool is not None:
                 attributes[TOOL_NAME] = tool
-            return _OpenSpan(tools, name, attributes, self._trouble)
+            context = tools.context() if parent is None else cast("Context", parent)
+            return _OpenSpan(tools, context, attributes, self._trouble)
         except Exception as error:  # noqa: BLE001 - tracing is nobody's call
             self._trouble(error)
             return None
 
     def _look(self) -> None:
         """See whether the program has a provider now."""
+        self._look_at = time.monotonic() + _LOOK_SECONDS
         try:
             provider = self._provider or _provider_in_use()
-            self._tools = None if provider is None else _tools_of(provider)
+            idle = provider is None or type(provider).__name__ in _IDLE
+            self._tools = None if idle else _tools_of(cast("TracerProvider", provider))
         except Exception as error:  # noqa: BLE001 - tracing is nobody's call
             self._tools = None
             self._trouble(error)
 
-    def _place(self, origin: str) -> dict[str, Any]:
-        """Scheme, address and port of an origin, worked out once for each."""
-        known = self._origins.get(origin)
-        if known is not None:
-            return known
-        place: dict[str, Any] = {}
+    def _place(self, key: tuple[str, str, str]) -> dict[str, Any]:
+        """What is the same for all attempts of one method at one endpoint, worked out once."""
+        origin, endpoint, http_method = key
+        known = http_method in _KNOWN_METHODS
+        place: dict[str, Any] = {HTTP_METHOD: http_method if known else _OTHER, ENDPOINT: endpoint}
         parts = urlsplit(origin)
         if parts.hostname:
-            place = {URL_SCHEME: parts.scheme, SERVER_ADDRESS: parts.hostname}
+            place[URL_SCHEME] = parts.scheme
+            place[SERVER_ADDRESS] = parts.hostname
             port = parts.port or _PORTS.get(parts.scheme)
             if port is not None:
                 place[SERVER_PORT] = port
-        if len(self._origins) < _MOST_ORIGINS:
-            self._origins[origin] = place
+        if len(self._places) < _MOST_PLACES:
+            self._places[key] = place
         return place
 
     def _trouble(self, error: Exception) -> None:
@@ -156,83 +178,88 @@ class _OpenSpan:
     that dies in between would not have exported it either.
     """
 
-    __slots__ = ("_attributes", "_began", "_context", "_name", "_tools", "_trouble")
+    __slots__ = ("_attributes", "_began", "_context", "_tools", "_trouble")
 
     def __init__(
         self,
         tools: _Tools,
-        name: str,
+        context: Context,
         attributes: dict[str, Any],
         trouble: Callable[[Exception], None],
     ) -> None:
         self._tools = tools
-        self._name = name
         self._attributes = attributes
         self._trouble = trouble
-        self._context = tools.context()
+        self._context = context
         self._began = time.time_ns()
 
-    def end(self, attempt: Attempt, *, may_have_run: bool = False) -> None:
+    def end(self, attempt: AttemptFacts, *, may_have_run: bool = False) -> None:
         """Say how the attempt ended, and end the span where the attempt ended."""
+        attributes, tools = self._attributes, self._tools
         try:
-            self._attributes.update(_facts(attempt, may_have_run=may_have_run))
-            span = self._tools.tracer.start_span(
-                self._name,
+            method: str = attributes[HTTP_METHOD]
+            failed = _add_facts(attributes, attempt)
+            if may_have_run:
+                attributes[MAY_HAVE_RUN] = True
+            span = tools.tracer.start_span(
+                "HTTP" if method == _OTHER else method,
                 context=self._context,
-                kind=self._tools.client,
-                attributes=self._attributes,
+                kind=tools.client,
+                attributes=attributes,
                 start_time=self._began,
             )
-            if _is_error(attempt):
-                span.set_status(self._tools.error)
+            if failed:
+                span.set_status(tools.error)
             span.end(end_time=self._began + round(attempt.duration_seconds * 1e9))
         except Exception as error:  # noqa: BLE001 - tracing is nobody's call
             self._trouble(error)
 
 
-def _is_error(attempt: Attempt) -> bool:
-    return attempt.outcome in ("unanswered", "not_sent", "cut") or (attempt.status or 0) >= 400
+def _add_facts(attributes: dict[str, Any], attempt: AttemptFacts) -> bool:
+    """Add what is known of an attempt at its end, and tell whether it failed.
+
+    Each attribute costs as much as all of this function, so what goes without saying is left out:
+    that an attempt is the first, that nothing was found, waited or permitted.
+    """
+    status, outcome = attempt.status, attempt.outcome
+    attributes[OUTCOME] = outcome
+    attributes[EFFECT] = attempt.effect
+    if status is not None:
+        attributes[HTTP_STATUS] = status
+    if attempt.credential is not None:
+        attributes[CREDENTIAL] = attempt.credential
+    if attempt.reason != "first":
+        attributes[REASON] = attempt.reason
+    if attempt.scrubbed_hits:
+        attributes[SCRUBBED] = attempt.scrubbed_hits
+    if attempt.wait_seconds is not None:
+        attributes[WAIT] = attempt.wait_seconds
+    if (grant := attempt.permission) is not None:
+        attributes[PERMITTED_BY] = grant.by
+        if grant.assumes is not None:
+            attributes[ASSUMES] = grant.assumes
+    if outcome == "refused":
+        _add_refusal(attributes, attempt)
+    if outcome not in _FAILED and (status is None or status < 400):
+        return False
+    # The class of what was raised, or the status as HTTP's convention has it, or the outcome.
+    attributes[ERROR_TYPE] = attempt.error or (outcome if status is None else str(status))
+    return True
 
 
-def _error_type(attempt: Attempt) -> str:
-    """The class of what was raised, or the status as HTTP's convention has it, or the outcome."""
-    if attempt.error is not None:
-        return attempt.error
-    return attempt.outcome if attempt.status is None else str(attempt.status)
-
-
-def _facts(attempt: Attempt, *, may_have_run: bool) -> dict[str, Any]:
-    """What is known of an attempt at its end; what there is nothing to say of is left out."""
-    facts: dict[str, Any] = {
-        REASON: attempt.reason,
-        OUTCOME: attempt.outcome,
-        EFFECT: attempt.effect,
-        MAY_HAVE_RUN: may_have_run,
-    }
-    grant = attempt.permission
-    optional = (
-        (HTTP_STATUS, attempt.status),
-        (ERROR_TYPE, _error_type(attempt) if _is_error(attempt) else None),
-        (REFUSAL, attempt.kind),
-        (RETRY_AFTER, attempt.retry_after_seconds),
-        (RETRY_AFTER_MALFORMED, attempt.retry_after_malformed or None),
-        (WAIT, attempt.wait_seconds),
-        (PERMITTED_BY, None if grant is None else grant.by),
-        (ASSUMES, None if grant is None else grant.assumes),
-        (CREDENTIAL, attempt.credential),
-        (SCRUBBED, attempt.scrubbed_hits or None),
-    )
-    facts.update((name, value) for name, value in optional if value is not None)
-    return facts
+def _add_refusal(attributes: dict[str, Any], attempt: AttemptFacts) -> None:
+    if attempt.kind is not None:
+        attributes[REFUSAL] = attempt.kind
+    if attempt.retry_after_seconds is not None:
+        attributes[RETRY_AFTER] = attempt.retry_after_seconds
+    if attempt.retry_after_malformed:
+        attributes[RETRY_AFTER_MALFORMED] = True
 
 
 def _provider_in_use() -> TracerProvider | None:
     """The provider that the program has set, or ``None``; nothing is imported for it."""
     trace = sys.modules.get("opentelemetry.trace")
-    if trace is None:
-        return None
-    provider: TracerProvider = trace.get_tracer_provider()
-    return None if type(provider).__name__ in _IDLE else provider
+    return None if trace is None else trace.get_tracer_provider()
 
 
 def _tools_of(provider: TracerProvider) -> _Tools:
