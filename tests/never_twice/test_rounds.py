@@ -67,6 +67,18 @@ async def test_a_call_whose_last_round_was_lost_is_not_begun_anew() -> None:
     assert (_kind(lost), _kind(again)) == ("no-answer", "fenced")
 
 
+async def test_a_round_that_was_lost_is_not_sent_again_with_the_same_state() -> None:
+    """B3. Its state says which call it goes on with, and not that it did not run."""
+    wire = ScriptedTransport(ASKS, Fails("ReadError"), PAID)
+    gateway = Gateway(URL, replay=PAYS)
+    async with gateway.protect(FAMILY.AsyncClient(transport=wire)) as client:
+        await _call(client, 1)
+        for number, told in ((2, "no-answer"), (3, "fenced")):
+            lost = await _call(client, number, requestState="v1.sealed", inputResponses={})
+            assert _kind(lost) == told
+        assert len(wire.requests) == 2
+
+
 async def test_a_call_sent_again_after_a_header_mismatch_passes_under_the_same_id() -> None:
     """B3, D33."""
     sink = RecordingSink()

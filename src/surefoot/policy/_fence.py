@@ -4,8 +4,8 @@ Retries of a framework, of a model and of a person arrive as new requests with n
 remembered above the connection can recognise them. A call is remembered from its first send until
 it ends in something that says it did not stay open: a result, a proof that it was not sent, a
 recognised refusal, or a status that a server gives before it runs anything. Any other end leaves it
-here as "may have run", and an identical call is answered locally, naming the earlier one. Further
-requests of the very call that is remembered (its later rounds) pass.
+here as "may have run", and an identical call is answered locally, naming the earlier one. The later
+rounds of a call pass because each follows an end of that sort; one that was lost is no exception.
 
 Memory is bounded and never loses what matters: entries expire, and a full fence refuses calls that
 make changes rather than forget one. Keys are digests, so no argument is kept. Pure: time is an
@@ -91,13 +91,12 @@ class FenceFull:
 
 
 class _Entry:
-    __slots__ = ("begun", "call_id", "flights", "unsure")
+    __slots__ = ("begun", "call_id", "in_flight")
 
     def __init__(self, call_id: str, begun: float) -> None:
         self.call_id = call_id
         self.begun = begun
-        self.flights = 1
-        self.unsure = False
+        self.in_flight = True
 
 
 class Fence:
@@ -133,11 +132,11 @@ class Fence:
     def enter(
         self, key: FenceKey, call_id: str, *, now: float, changing: bool
     ) -> Passed | Blocked | FenceFull:
-        """Ask, right before the first send, whether a request may be sent; if so remember its call.
+        """Ask, right before the first send, whether a call may be sent; if so remember it.
 
         Args:
             key: What the call is.
-            call_id: Our own id for it; a later round of the same call has the same.
+            call_id: Our own id for it, by which it is left and settled.
             now: Monotonic seconds.
             changing: The tool makes changes: it is refused where there is no room to remember it.
                 Another then passes unremembered, and nothing is forgotten for either.
@@ -148,13 +147,10 @@ class Fence:
             if found is not None and now - found.begun >= self._ttl:
                 self._drop(key)
                 found = None
-            if found is not None and found.call_id == call_id:
-                found.flights += 1
-                return _PASSED
             if found is not None:
                 return Blocked(
                     call_id=found.call_id,
-                    in_flight=found.flights > 0,
+                    in_flight=found.in_flight,
                     seconds=max(0.0, now - found.begun),
                 )
             if len(self._entries) >= self._max:
@@ -164,21 +160,15 @@ class Fence:
             return _PASSED
 
     def leave(self, call_id: str, ending: Ending) -> None:
-        """Say how a request of a call ended, once for each that passed.
-
-        A call that the fence does not know is none of its business. One of whose requests any may
-        have run stays open, whatever the others ended in.
-        """
+        """Say how a call that passed ended; one that the fence does not know is not its business."""
         with self._lock:
             key = self._by_id.get(call_id)
             if key is None:
                 return
-            entry = self._entries[key]
-            entry.flights -= 1
-            if ending != "settled":
-                entry.unsure = True
-            if entry.flights <= 0 and not entry.unsure:
+            if ending == "settled":
                 self._drop(key)
+            else:
+                self._entries[key].in_flight = False
 
     def settle(self, call_id: str, *, ran: bool) -> bool:
         """Take the app's word on an open call: it is remembered no longer, whatever the word is.
