@@ -160,7 +160,7 @@ class Fence:
             return _PASSED
 
     def leave(self, call_id: str, ending: Ending) -> None:
-        """Say how a call that passed ended; one that the fence does not know is not its business."""
+        """Say how a call that passed ended; one that the fence does not know is nothing to it."""
         with self._lock:
             key = self._by_id.get(call_id)
             if key is None:
