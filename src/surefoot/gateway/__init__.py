@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ._answers import ToolAnswer
-from ._gateway import Gateway
+from ._gateway import Gateway, with_rules
 from ._session import GatewaySession
 
-__all__ = ["Gateway", "GatewaySession", "ToolAnswer"]
+__all__ = ["Gateway", "GatewaySession", "ToolAnswer", "with_rules"]

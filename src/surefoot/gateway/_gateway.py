@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from surefoot.sinks import Target
     from surefoot.transports import Signer
 
-__all__ = ["Gateway"]
+__all__ = ["Gateway", "with_rules"]
 
 _logger = logging.getLogger("surefoot")
 
@@ -332,6 +332,15 @@ class Gateway:
             learned=self._learned,
         )
         return replace(plan, **self._changes) if self._changes else plan
+
+
+def with_rules(gateway: Gateway, rules: Sequence[Rule]) -> Gateway:
+    """Give a Gateway an adapter's own refusal rules, all of them, before a door of it is opened.
+
+    For the rooms that know a service (R16, R60); the app's word is ``Replay``.
+    """
+    gateway._rules = tuple(rules)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - of the same file
+    return gateway
 
 
 def _digest(user_token: str) -> str:

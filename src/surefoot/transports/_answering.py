@@ -22,7 +22,7 @@ from ._closing import ClosingStream
 from ._consent import Consent, without_url
 from ._family import family_of
 from ._giveup import GiveUp, after_error, after_status, why_refused, written, written_error
-from ._note import NOTE, Note, note_of
+from ._note import NOTE, Note, note_of, state_of
 from ._opening import Opener
 from ._passing import Passing, passing
 from ._recorder import MARK, Record, mark_of
@@ -233,7 +233,9 @@ class AnsweringTransport:
         asked = record.outgoing
         self._consent.connected(asked, response)
         note = note_of(response)
-        if note is not None and note.kind == "stream":
+        refused = record.sent and record.sent[-1].kind is not None
+        if note is not None and note.kind == "stream" and not refused:
+            # Where the first event is a refusal, nobody has read of it yet: that is put into words.
             return self._stream(response, request, record, family)
         kind = None if asked is None else asked.kind
         if kind == "request":
@@ -312,6 +314,9 @@ class AnsweringTransport:
     ) -> HTTPResponse:
         """A stream that goes by, and ends in words if it has to."""
         stream = ClosingStream(response, request, family, record, self._resumptions, self._file)
+        if self._fencing is not None and state_of(response).replied:
+            # Its reply has gone by already, while a rule looked at it.
+            self._fencing.release(record)
         response.extensions.pop(NOTE, None)
         response.stream = family.stream(stream.parts(), stream.close)
         return response

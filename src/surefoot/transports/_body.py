@@ -24,7 +24,6 @@ MAX_REQUEST_BODY: Final = 16 * 1024 * 1024
 _DRAIN_BYTES: Final = 64 * 1024
 _DRAIN_SECONDS: Final = 1.0
 _CLOSE_SECONDS: Final = 1.0
-_BLANK_LINES: Final = (b"\n\n", b"\r\r", b"\r\n\r\n")
 
 
 async def buffer_request(request: HTTPRequest, family: Family, cap: int) -> bytes | None:
@@ -87,7 +86,8 @@ async def _drain(response: HTTPResponse) -> None:
 async def peek(response: HTTPResponse, family: Family, limit: int, *, events: bool) -> bytes:
     """Hand a rule the first ``limit`` bytes, and leave the response as if nobody had looked (D16).
 
-    Of an event stream only the first event is waited for: the rest may be minutes away.
+    Of an event stream only the first event is waited for, and no comment that keeps it alive: the
+    rest may be minutes away.
 
     Raises:
         Exception: the body broke; the caller closes the response.
@@ -100,10 +100,17 @@ async def peek(response: HTTPResponse, family: Family, limit: int, *, events: bo
     async for part in source:
         parts.append(part)
         seen += part
-        if len(seen) >= limit or (events and any(mark in seen for mark in _BLANK_LINES)):
+        if len(seen) >= limit or (events and _has_event(seen)):
             break
     response.stream = family.stream(_rest(parts, source), response.stream.aclose)
     return seen[:limit]
+
+
+def _has_event(seen: bytes) -> bool:
+    """Whether a whole block with data is there, whatever its lines end with."""
+    text = seen.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    *blocks, _ = text.split(b"\n\n")
+    return any(line.startswith(b"data") for block in blocks for line in block.split(b"\n"))
 
 
 async def _rest(parts: list[bytes], source: Any) -> AsyncIterator[bytes]:

@@ -85,7 +85,7 @@ class EventReader:
         self._scrub = scrub
         self._silence = silent_for(request, rules.idle)
         outgoing: Outgoing | None = None if record is None else record.outgoing
-        asked = outgoing is not None and outgoing.kind == "request"
+        asked = state.asked = outgoing is not None and outgoing.kind == "request"
         self._id = outgoing.id if outgoing is not None and asked else None
         self._go_on = rules.timer() if asked else None
         self._room = rules.limits.max_bytes
@@ -152,15 +152,16 @@ class EventReader:
         return out[0] if len(out) == 1 else b"".join(out)
 
     def _replied(self, event: CheckedEvent) -> None:
-        self._state.replied = True
-        self._state.failed = event.kind == "error"
+        state = self._state
+        state.replied = True
+        state.failed = event.kind == "error"
         if self._record is not None and event.message is not None:
             self._record.heard(event.message.value)
         if self._record is not None and event.kind == "result":
             self._record.completed = True
             if self._record.sent:
                 self._record.sent[-1].effect = "ran"
-        if self._record is not None and self._record.fence is not None:
+        if self._record is not None and self._record.fence is not None and not state.looked_at:
             # Its caller may make the same call anew as soon as it has read this event.
             self._record.fence.release(self._record)
 

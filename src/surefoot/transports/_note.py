@@ -68,9 +68,13 @@ class Note:
 class EventState:
     """What has gone by on one event stream: written by Reading, read by Answering."""
 
-    __slots__ = ("failed", "last_id", "replied", "rule", "too_large")
+    __slots__ = ("asked", "failed", "last_id", "looked_at", "replied", "rule", "too_large")
 
     def __init__(self) -> None:
+        self.asked = False
+        """It answers a request; a standing stream does not."""
+        self.looked_at = False
+        """A rule looks at it now, and nobody above has read of it yet."""
         self.replied = False
         """The answer to the request has gone by."""
         self.failed = False

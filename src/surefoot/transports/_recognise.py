@@ -19,6 +19,7 @@ from ._note import note_of
 if TYPE_CHECKING:
     from ._clock import Clock
     from ._family import Family, HTTPRequest, HTTPResponse
+    from ._note import EventState
 
 __all__ = ["Recogniser", "redirect_target"]
 
@@ -50,6 +51,8 @@ class Recogniser:
     ) -> tuple[Verdict, int] | None:
         """The first verdict and the index of its rule, or ``None``."""
         note = note_of(response)
+        if note is not None and note.kind == "result":
+            return None  # it was read, and is no refusal (R59)
         lines = lines_of(response) if note is None or note.seen is None else note.seen()
         headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in lines]
         status: int = response.status_code
@@ -58,7 +61,7 @@ class Recogniser:
         for index, rule in enumerate(self._rules):
             reads = _reads(rule)
             if reads and body is None:
-                body = await _read(response, family, headers)
+                body = await _read(response, family, headers, None if note is None else note.events)
             view = AnswerView(status=status, headers=headers, now=now, body=(body or b"")[:reads])
             try:
                 verdict: object = rule.recognise.recognise(view)
@@ -82,14 +85,25 @@ def _reads(rule: Rule) -> int:
 
 
 async def _read(
-    response: HTTPResponse, family: Family, headers: Sequence[tuple[str, str]]
+    response: HTTPResponse,
+    family: Family,
+    headers: Sequence[tuple[str, str]],
+    events: EventState | None,
 ) -> bytes:
     kinds = [
         value.partition(";")[0].strip().lower() for name, value in headers if name == "content-type"
     ]
     if kinds not in ([_JSON], [_EVENTS]):
         return b""
-    return await peek(response, family, _MOST_READ, events=kinds == [_EVENTS])
+    if events is None:
+        return await peek(response, family, _MOST_READ, events=kinds == [_EVENTS])
+    if not events.asked:
+        return b""  # a standing stream refuses nothing, and may say nothing for hours
+    events.looked_at = True
+    try:
+        return await peek(response, family, _MOST_READ, events=True)
+    finally:
+        events.looked_at = False
 
 
 def redirect_target(request: HTTPRequest, response: HTTPResponse) -> Any:

@@ -131,10 +131,13 @@ def _fencing(plan: StackPlan) -> Fencing | None:
 
 
 def _rules(plan: StackPlan) -> tuple[Rule, ...]:
-    """The throttle rule, where it is on, and what an adapter adds (R60, R80)."""
-    if plan.retry is None:
+    """The throttle rule, where it is on; an adapter brings all of its own, with their limits (R60).
+
+    The first verdict counts (R69), and an adapter knows forms of a 429 that say more than its head.
+    """
+    if plan.rules or plan.retry is None:
         return plan.rules
-    return (Rule(recognise=ThrottleRule(), on_retry=plan.retry.on_retry), *plan.rules)
+    return (Rule(recognise=ThrottleRule(), on_retry=plan.retry.on_retry),)
 
 
 def is_stack_for(transport: object, owner: object) -> bool:
