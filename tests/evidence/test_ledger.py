@@ -15,7 +15,7 @@ from surefoot.evidence import (
     CredentialVended,
     Filed,
     Ledger,
-    PendingAttempts,
+    Pending,
     RequestAttempts,
     RunStarted,
 )
@@ -197,7 +197,7 @@ def test_a_record_may_be_put_together_when_it_is_written_out() -> None:
         def emit_later(self, filed: Filed, /) -> None:
             kept.append(filed)
 
-    a_ledger(Lazy()).file(PendingAttempts(make))
+    a_ledger(Lazy()).file(Pending("tool.request_attempts", make))
     assert made == []
     (filed,) = kept
     assert filed.event() is filed.event()
@@ -213,7 +213,7 @@ def test_a_record_that_cannot_be_put_together_costs_itself_and_no_call() -> None
 
     sink, told = Kept(), list[str]()
     ledger = a_ledger(sink, alarm=told.append)
-    ledger.file(PendingAttempts(make))
+    ledger.file(Pending("tool.request_attempts", make))
     ledger.file(ENTRY)
     assert [event["seq"] for event in sink.events] == [None, 2]
     assert (ledger.dropped, len(told)) == (1, 1)

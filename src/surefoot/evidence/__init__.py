@@ -11,7 +11,6 @@ from ._attempts import (
     Ended,
     Grant,
     Outcome,
-    PendingAttempts,
     Reason,
     RefusalKind,
     RequestAttempts,
@@ -29,6 +28,7 @@ from ._events import (
     Event,
     EventSink,
     Filed,
+    Pending,
     RunEnded,
     RunStarted,
     event_schema_text,
@@ -38,8 +38,10 @@ from ._ledger import Ledger
 from ._redaction import checked_label, origin
 from ._run import Run, bind, current_ledger, current_run
 from ._spans import AttemptFacts, AttemptSpan, SpanSource
+from ._text import MAX_CONTENT
 
 __all__ = [
+    "MAX_CONTENT",
     "VERSION",
     "Alarm",
     "AnswerForm",
@@ -62,7 +64,7 @@ __all__ = [
     "Ledger",
     "Losses",
     "Outcome",
-    "PendingAttempts",
+    "Pending",
     "Reason",
     "RefusalKind",
     "RequestAttempts",

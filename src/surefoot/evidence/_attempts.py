@@ -7,7 +7,6 @@ value: no request, no header, no body, and of an error only the name of its clas
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
 from typing import Any, ClassVar, Final, Literal, Protocol, get_args
@@ -21,7 +20,6 @@ __all__ = [
     "Ended",
     "Grant",
     "Outcome",
-    "PendingAttempts",
     "Reason",
     "RefusalKind",
     "RequestAttempts",
@@ -274,26 +272,6 @@ class RequestAttempts:
     def to_event(self) -> dict[str, Any]:
         """The record as an event that no ledger has numbered yet."""
         return {"v": 1, "type": self.type, **self.body()}
-
-
-class PendingAttempts:
-    """The attempts of a request that is over, put together when the record is written out.
-
-    Filing one costs a call next to nothing: what ``make`` does, it does on the sink's thread, and
-    what it raises costs this record and nothing else. Until then it keeps alive whatever ``make``
-    refers to, so that has to be small, and finished.
-    """
-
-    __slots__ = ("_make",)
-
-    type: ClassVar[str] = RequestAttempts.type
-
-    def __init__(self, make: Callable[[], RequestAttempts]) -> None:
-        self._make = make
-
-    def body(self) -> dict[str, Any]:
-        """The fields of the record that ``make`` returns."""
-        return self._make().body()
 
 
 def _wrong_attempt(attempt: Attempt) -> ValueError:

@@ -8,7 +8,7 @@ only where the app asked for it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.resources import files
@@ -27,6 +27,7 @@ __all__ = [
     "Event",
     "EventSink",
     "Filed",
+    "Pending",
     "RunEnded",
     "RunStarted",
     "event_schema_text",
@@ -71,6 +72,29 @@ class Entry(Protocol):
         ...
 
 
+class Pending:
+    """An entry that is put together when it is written out.
+
+    Filing one costs a call next to nothing: what ``make`` does, it does on the sink's thread, and
+    what it raises costs this entry and nothing else. Until then it keeps alive whatever ``make``
+    refers to, so that has to be small, and finished.
+
+    Args:
+        kind: The event's type, which is known at once.
+        make: Makes the entry.
+    """
+
+    __slots__ = ("_make", "type")
+
+    def __init__(self, kind: str, make: Callable[[], Entry]) -> None:
+        self.type = kind
+        self._make = make
+
+    def body(self) -> dict[str, Any]:
+        """The fields of the entry that ``make`` returns."""
+        return self._make().body()
+
+
 class Filed:
     """An entry that has its number and its time, and is written out when somebody wants it.
 
@@ -79,8 +103,8 @@ class Filed:
 
     __slots__ = ("_entry", "_event", "run", "seq", "time")
 
-    def __init__(self, entry: Entry, *, run: str, seq: int, time: datetime) -> None:
-        self._entry: Entry | None = entry
+    def __init__(self, entry: Entry | Pending, *, run: str, seq: int, time: datetime) -> None:
+        self._entry: Entry | Pending | None = entry
         self._event: Event | None = None
         self.run = run
         self.seq = seq

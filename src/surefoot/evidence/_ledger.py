@@ -12,7 +12,7 @@ from contextlib import suppress
 from datetime import datetime
 
 from ._delivery import Alarm, Delivery
-from ._events import Content, Entry, EventSink, Filed, RunEnded, RunStarted
+from ._events import Content, Entry, EventSink, Filed, Pending, RunEnded, RunStarted
 
 __all__ = ["Ledger"]
 
@@ -87,7 +87,7 @@ class Ledger:
                 self._began = self._now()
                 self._number(start, self._began)
 
-    def file(self, *entries: Entry) -> None:
+    def file(self, *entries: Entry | Pending) -> None:
         """File events of one moment. Whatever the sink does, this returns and does not raise.
 
         Args:
@@ -128,7 +128,7 @@ class Ledger:
         if self._close is not None:
             self._close()
 
-    def _number(self, entry: Entry, now: datetime) -> None:
+    def _number(self, entry: Entry | Pending, now: datetime) -> None:
         self._filed += 1
         self._delivery.hand(Filed(entry, run=self.run, seq=self._filed, time=now))
 
