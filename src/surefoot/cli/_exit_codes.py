@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["BROKEN_PIPE", "FAILED", "INCOMPLETE", "INTERRUPTED", "OK", "USAGE"]
+__all__ = ["BROKEN_PIPE", "FAILED", "FLAWED", "INCOMPLETE", "INTERRUPTED", "OK", "USAGE"]
 
 OK: Final = 0
 """It was done."""
@@ -17,6 +17,9 @@ USAGE: Final = 2
 
 INCOMPLETE: Final = 3
 """It was shown, and something is missing in it that was once recorded."""
+
+FLAWED: Final = 4
+"""It was looked at, and something is wrong with it."""
 
 INTERRUPTED: Final = 130
 """Stopped by Ctrl-C: 128 and the number of SIGINT, as shells count."""

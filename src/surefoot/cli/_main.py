@@ -36,11 +36,19 @@ COMMANDS: Final[Mapping[str, Command]] = MappingProxyType(
     {
         "demo": Command(
             module="_demo",
-            does="the same tool calls to a difficult gateway, without surefoot and with it",
+            does="the same calls to a difficult gateway, without and with surefoot",
+        ),
+        "check": Command(
+            module="_check",
+            does="what a gateway is like, and what is wrong with its answers",
         ),
         "show": Command(
             module="_show",
             does="the timeline of a recorded run: attempts, waits, permissions",
+        ),
+        "completion": Command(
+            module="_completion",
+            does="the completion script for bash, zsh or fish",
         ),
     }
 )
@@ -108,7 +116,7 @@ def _parser() -> argparse.ArgumentParser:
             f"commands:\n{listed}\n\n"
             "example:\n  surefoot demo --only surefoot\n\n"
             "surefoot COMMAND --help says what a command takes. Exit codes: 0 done, 1 failed,\n"
-            "2 wrong usage, 3 shown but incomplete, 130 interrupted."
+            "2 wrong usage, 3 shown but incomplete, 4 something is wrong, 130 interrupted."
         ),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,

@@ -1,0 +1,191 @@
+"""The law of this file: what is wrong with an answer is a fixed word, and never the answer's own.
+
+Every answer that went over the wire is read as strictly as surefoot can (R92 to R98, D25), whatever
+the check itself was content with; what an answer states about waiting and consent is held to its
+grammar.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from surefoot.errors import UnreadableAnswerError
+from surefoot.wire import RawAnswer, RequestId, SseDecoder, read_head, safe_answer, safe_event
+
+from ._check_tap import Exchange
+
+__all__ = ["THROTTLE_HEADERS", "Problem", "Read", "read_strictly", "schemes_of"]
+
+THROTTLE_HEADERS: Final = (
+    "retry-after",
+    "ratelimit",
+    "ratelimit-policy",
+    "ratelimit-limit",
+    "ratelimit-remaining",
+    "ratelimit-reset",
+    "x-ratelimit-limit",
+    "x-ratelimit-remaining",
+    "x-ratelimit-reset",
+)
+"""Header names by which servers speak of limits; surefoot itself reads the first alone."""
+
+_MOST_BYTES: Final = 16 * 1024 * 1024
+_ANY_WRAPPER: Final = 47  # zlib's word for: gzip or zlib, as the data itself says
+
+_SCHEMES: Final = ("bearer", "basic", "dpop", "digest", "negotiate", "aws4-hmac-sha256")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Problem:
+    """One thing that is wrong with the answers to one method."""
+
+    method: str
+    """The JSON-RPC method that was asked, or the HTTP method."""
+
+    rule: str
+    """The rule that is broken, as a fixed word."""
+
+    means: str
+    """What it means, in words."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Read:
+    """What the strict reading found."""
+
+    answers: int
+    """Answers that were read."""
+
+    problems: tuple[Problem, ...]
+    """What is wrong with them, each once."""
+
+
+_MEANS: Final[dict[str, str]] = {
+    "challenge": "its WWW-Authenticate leads to another origin; an OAuth client is not sent there",
+    "no-challenge": "a 401 without WWW-Authenticate: an OAuth client cannot find out what to do",
+    "no-retry-after": "a 429 without Retry-After: callers have to guess how long to wait",
+    "retry-after": "its Retry-After is neither whole seconds nor an HTTP date: callers guess",
+    "session-id": "its session id is not visible ASCII, and is not handed on",
+    "redirect": "it redirects; a client should be given the address that answers",
+    "no-reply": "a failure without a JSON-RPC body: its status is all that a client can be told",
+    "compressed": "it compresses its answer in a way that it was not asked for, or badly",
+    "cut": "the answer broke off, or was still going on when the check ended",
+    "no-answer": "the connection ended without an answer, or none came in time",
+    "content-type": "a body that is neither application/json nor text/event-stream",
+    "content-type-parameter": "its Content-Type has a parameter other than charset=utf-8",
+    "empty": "a success without a body, where an answer was asked for",
+    "unanswered": "its event stream ended without the reply",
+}
+_UNREADABLE: Final = "it cannot be read in exactly one way, and is refused as unreadable"
+
+
+def read_strictly(sent: Iterable[Exchange], origin: tuple[str, str, int] | None) -> Read:
+    """Read every answer as strictly as can be.
+
+    Args:
+        sent: What went over the wire.
+        origin: The endpoint's own, to which a challenge must lead.
+    """
+    answers = 0
+    found: dict[Problem, None] = {}
+    for exchange in sent:
+        if exchange.outgoing is None or exchange.outgoing.kind != "request":
+            continue
+        answers += exchange.status is not None
+        for rule in _rules_broken(exchange, origin):
+            means = _MEANS.get(rule, _UNREADABLE)
+            found[Problem(method=exchange.method, rule=rule, means=means)] = None
+    return Read(answers=answers, problems=tuple(found))
+
+
+def schemes_of(exchange: Exchange) -> list[str]:
+    """The schemes that a challenge names, of those that are known; the rest of it may be secret."""
+    if exchange.status not in (401, 403):
+        return []
+    words = b" ".join(exchange.values(b"www-authenticate")).decode("latin-1").lower()
+    return [scheme for scheme in _SCHEMES if scheme in words.replace(",", " ").split()]
+
+
+def _rules_broken(exchange: Exchange, origin: tuple[str, str, int] | None) -> Iterator[str]:
+    status = exchange.status
+    if status is None:
+        yield "no-answer"
+        return
+    yield from _head_rules(exchange, status, origin)
+    body = _decoded(exchange)
+    if body is None:
+        yield "compressed"
+        return
+    media = read_head(status, exchange.lines, policy="strict", origin=origin).media
+    asked = exchange.outgoing.id if exchange.outgoing is not None else None
+    if media == "events" and 200 <= status < 300:
+        yield from _stream_rules(body, asked)
+        return
+    if not exchange.whole:
+        yield "cut"
+        return
+    checked = safe_answer(
+        RawAnswer(status, exchange.lines, body),
+        request_id=asked,
+        policy="strict",
+        origin=origin,
+        in_session=exchange.in_session,
+    )
+    if checked.kind == "unreadable":
+        yield checked.rule or "unreadable"
+    elif checked.kind == "failure" and status not in (401, 403, 429) and not 300 <= status < 400:
+        yield "no-reply"
+
+
+def _head_rules(
+    exchange: Exchange, status: int, origin: tuple[str, str, int] | None
+) -> Iterator[str]:
+    """What is wrong before the body is looked at."""
+    kept = dict(read_head(status, exchange.lines, policy="strict", origin=origin).headers)
+    if exchange.values(b"mcp-session-id") and b"mcp-session-id" not in kept:
+        yield "session-id"
+    if 300 <= status < 400:
+        yield "redirect"
+    if exchange.values(b"retry-after"):
+        if b"retry-after" not in kept:
+            yield "retry-after"
+    elif status == 429:
+        yield "no-retry-after"
+    if status == 401 and not exchange.values(b"www-authenticate"):
+        yield "no-challenge"
+    elif "bearer" in schemes_of(exchange) and b"www-authenticate" not in kept:
+        yield "challenge"
+
+
+def _decoded(exchange: Exchange) -> bytes | None:
+    """The body without its coding; ``None`` where it was coded in another way, or badly."""
+    coding = b",".join(exchange.values(b"content-encoding")).strip().lower()
+    body = bytes(exchange.body)
+    if coding in (b"", b"identity") or not body:
+        return body
+    if coding not in (b"gzip", b"x-gzip", b"deflate"):
+        return None
+    try:
+        return zlib.decompressobj(_ANY_WRAPPER).decompress(body, _MOST_BYTES)
+    except zlib.error:
+        return None
+
+
+def _stream_rules(body: bytes, asked: RequestId | None) -> Iterator[str]:
+    """What is wrong with an event stream, up to its first bad event."""
+    decoder = SseDecoder()
+    try:
+        for block in decoder.feed(body):
+            event = safe_event(block, request_id=asked, policy="strict")
+            if event.kind == "unreadable":
+                yield event.rule or "unreadable"
+                return
+            if event.replies:
+                return
+    except UnreadableAnswerError as error:
+        yield error.rule
+        return
+    yield "unanswered"

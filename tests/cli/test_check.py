@@ -1,0 +1,332 @@
+"""`surefoot check`: it says what a gateway is, what is wrong with it, and nothing that is secret.
+
+R41, R92 to R98, R107, R109: through the real SDK, over loopback, in both eras.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import time
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from surefoot.cli import _exit_codes as codes
+from surefoot.cli import main
+from surefoot.testing import (
+    BadJson,
+    ExpiringTokens,
+    FaultyGateway,
+    HeldStream,
+    IsError,
+    Redirect,
+    Reset,
+    SseCut,
+    Status,
+    Step,
+    Throttle,
+    Tool,
+)
+
+pytestmark = pytest.mark.both_majors
+
+MAJOR = int(version("mcp").partition(".")[0])
+MODERN, SHAKEN = "2026-07-28", "2025-11-25"
+
+Ran = tuple[int, str, str]
+Check = Callable[..., Ran]
+
+
+@pytest.fixture
+def check(capsys: pytest.CaptureFixture[str]) -> Check:
+    """Run the command in this process, and give its exit code and what it said."""
+
+    def run(*arguments: str) -> Ran:
+        code = main(["check", *arguments])
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return run
+
+
+def seen(ran: Ran) -> dict[str, Any]:
+    code, out, _ = ran
+    told: dict[str, Any] = json.loads(out)
+    assert told["exit_code"] == code
+    return told
+
+
+@pytest.mark.parametrize("sse", [False, True])
+@pytest.mark.parametrize("era", [MODERN, SHAKEN])
+def test_a_sound_gateway_is_told_in_about_a_dozen_lines(
+    era: str, check: Check, monkeypatch: pytest.MonkeyPatch, *, sse: bool
+) -> None:
+    if era == MODERN and MAJOR == 1:
+        pytest.skip("mcp 1.x does not speak it")
+    monkeypatch.setenv("COLUMNS", "80")
+    with FaultyGateway(eras=(era,), sse=sse) as gateway:
+        code, out, err = check(gateway.url)
+        assert gateway.executions("search") + gateway.executions("refund") == 0
+    assert (code, err) == (codes.OK, "")
+    lines = out.splitlines()
+    assert lines[0] == gateway.origin
+    assert len(lines) <= 16
+    assert max(map(len, lines)) <= 80
+    assert f"protocol   {era}, with" in out
+    assert f"asked by mcp {version('mcp')}" in out
+    assert "calls itself surefoot.testing.FaultyGateway 1" in out
+    assert 'search: reads -> ToolRule(repeat_on={"throttle", "network"})' in out
+    assert "refund: changes, may destroy -> ToolRule(makes_changes=True)" in out
+    assert "wrong      nothing, read strictly" in out
+
+
+def test_the_same_is_said_to_programs(check: Check) -> None:
+    tools = [Tool("bare", annotations={"title": "x"}), Tool("add", annotations=ADDS)]
+    with FaultyGateway(tools) as gateway:
+        told = seen(check(gateway.url, "--json"))
+    assert told["connected"] is True
+    assert told["protocol"] == (MODERN if MAJOR > 1 else SHAKEN)
+    assert told["era"] == ("stateless" if MAJOR > 1 else "sessions")
+    assert told["auth"] == {"demanded": [], "oauth_metadata": False, "credential": "none"}
+    hints = {tool["name"]: tool["hints"] for tool in told["tools"]}
+    assert hints["search"] == {"readOnly": True, "destructive": False}
+    assert hints["bare"] == {}
+    assert hints["add"] == {"readOnly": False, "destructive": False, "idempotent": True}
+    assert told["answers"]["problems"] == []
+    assert told["answers"]["read"] >= 2
+
+
+ADDS = {"readOnlyHint": False, "destructiveHint": False, "idempotentHint": True}
+
+ELSEWHERE = 'Bearer resource_metadata="https://elsewhere.example/x"'
+
+FAULTS: list[tuple[Step, str, int]] = [
+    (Throttle(retry_after="soon"), "retry-after", codes.FLAWED),
+    (Throttle(), "no-retry-after", codes.FLAWED),
+    (BadJson("duplicate-keys"), "duplicate-key", codes.FAILED),
+    (Status(500, "<html>boom</html>", content_type="text/html"), "no-reply", codes.FAILED),
+    (Redirect(to="http://elsewhere.example/mcp"), "redirect", codes.FAILED),
+    (Reset(when="before-headers"), "no-answer", codes.FLAWED),
+    (SseCut(), "unanswered", codes.FAILED),
+    (Status(401, headers={"www-authenticate": ELSEWHERE}), "challenge", codes.FAILED),
+]
+
+
+@pytest.mark.parametrize(("fault", "rule", "code"), FAULTS, ids=lambda value: str(value)[:24])
+def test_what_is_wrong_with_an_answer_is_named_and_decides_the_exit_code(
+    fault: Step, rule: str, code: int, check: Check
+) -> None:
+    with FaultyGateway(eras=(SHAKEN,)) as gateway:
+        gateway.script("tools/list", fault)
+        told = seen(check(gateway.url, "--json", "--timeout", "8"))
+    assert [(one["method"], one["rule"]) for one in told["answers"]["problems"]] == [
+        ("tools/list", rule)
+    ]
+    assert told["exit_code"] == code
+
+
+def test_a_sound_refusal_is_told_and_is_nothing_wrong(check: Check) -> None:
+    with FaultyGateway() as gateway:
+        gateway.script("tools/list", Throttle(retry_after=1, headers={"x-ratelimit-limit": "5"}))
+        told = seen(check(gateway.url, "--json"))
+    assert told["throttle"] == {"refusals": 1, "headers": ["retry-after", "x-ratelimit-limit"]}
+    assert told["answers"]["problems"] == []
+    assert told["exit_code"] == codes.OK
+
+
+def test_a_gateway_that_wants_a_token_is_told_with_what_it_asks_for(check: Check) -> None:
+    with FaultyGateway(tokens=ExpiringTokens(60)) as gateway:
+        told = seen(check(gateway.url, "--json"))
+        assert told["exit_code"] == codes.FAILED
+        assert told["connected"] is False
+        assert told["auth"]["demanded"] == ["bearer"]
+        _, out, _ = check(gateway.url)
+    assert "no entry" in out
+    assert "asks for a credential (bearer); none was given" in out
+
+
+@pytest.mark.parametrize("source", ["env", "file", "key"])
+def test_a_token_comes_from_a_variable_or_a_file(
+    source: str, check: Check, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    with FaultyGateway(tokens=None if source == "key" else ExpiringTokens(60)) as gateway:
+        token = "CANARY-key-71/x" if source == "key" else gateway.tokens.mint()
+        monkeypatch.setenv("CHECK_TOKEN", token)
+        file = tmp_path / "token"
+        file.write_text(f"{token}\n", "utf-8")
+        file.chmod(0o600)
+        options = {
+            "env": ["--token-env", "CHECK_TOKEN"],
+            "file": ["--token-file", str(file)],
+            "key": ["--token-env", "CHECK_TOKEN", "--api-key", "X-Api-Key"],
+        }[source]
+        code, out, err = check(gateway.url, *options)
+        assert gateway.received(token)
+    assert code == codes.OK, out
+    assert "the one that was given was accepted" in out
+    assert token not in out + err
+
+
+CANARY = "CANARY-3d9a77/+b"
+
+
+@pytest.mark.parametrize("json_too", [(), ("--json",)])
+@pytest.mark.parametrize("echo", ["plain", "json-escaped", "percent", "base64"])
+@pytest.mark.parametrize("rpc_code", [None, -32000])
+def test_no_token_is_in_what_it_says_though_the_gateway_throws_it_back(
+    echo: Any, rpc_code: int | None, json_too: tuple[str, ...], check: Check,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """R107, R109, B7: the positive control is that the token was sent, and was thrown back."""
+    monkeypatch.setenv("CHECK_TOKEN", CANARY)
+    with FaultyGateway() as gateway:
+        gateway.script("tools/list", Status(500, echo=echo, rpc_code=rpc_code), repeat=True)
+        code, out, err = check(gateway.url, "--token-env", "CHECK_TOKEN", *json_too)
+        assert gateway.received(CANARY)
+    assert code == codes.FAILED
+    assert CANARY not in out + err
+    assert CANARY.encode().hex() not in out + err
+    assert "CANARY" not in out + err
+
+
+def test_a_tool_that_answers_with_the_token_is_shown_without_it(
+    check: Check, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """B7: with the control that the rest of the answer is shown."""
+    monkeypatch.setenv("CHECK_TOKEN", CANARY)
+    with FaultyGateway([Tool("whoami", answer=f"you are {CANARY}, hello")]) as gateway:
+        code, out, _ = check(gateway.url, "--token-env", "CHECK_TOKEN", "--call", "whoami")
+    assert code == codes.OK
+    assert "CANARY" not in out
+    assert "hello" in out
+
+
+def test_a_call_runs_the_tool_once_and_says_so_first(check: Check) -> None:
+    with FaultyGateway() as gateway:
+        code, out, err = check(gateway.url, "--call", "search", "--args", '{"q": "W-7712"}')
+        assert gateway.executions("search") == 1
+    assert code == codes.OK
+    assert err == "surefoot check: --call runs that tool at the gateway, once\n"
+    assert "search: it ran, and answered: found W-7712" in out
+
+
+@pytest.mark.parametrize(
+    ("fault", "says"),
+    [
+        (Throttle(retry_after=0), "rate limited: sent once"),
+        (Reset(when="after-run"), "may have run: no-answer, sent once"),
+        (IsError("no such order"), "it ran, and says that it failed: no such order"),
+    ],
+)
+def test_a_call_that_fails_is_sent_once_and_told(fault: Step, says: str, check: Check) -> None:
+    """R9: it is the user's one call, so nothing is assumed."""
+    with FaultyGateway() as gateway:
+        gateway.script("search", fault)
+        told = seen(check(gateway.url, "--call", "search", "--json"))
+        assert len(gateway.requests("search")) == 1
+    assert told["exit_code"] == codes.FAILED
+    assert told["call"]["answered"] is False
+    assert says in told["call"]["words"]
+
+
+def test_a_tool_that_is_not_listed_is_not_called(check: Check) -> None:
+    with FaultyGateway() as gateway:
+        told = seen(check(gateway.url, "--call", "serch", "--json"))
+        assert gateway.requests("tools/call") == ()
+    assert told["exit_code"] == codes.FAILED
+    assert told["call"]["words"] == "not called: the server lists no such tool"
+
+
+def test_all_of_it_ends_in_time(check: Check) -> None:
+    """B12: what was seen by then is told."""
+    with FaultyGateway() as gateway:
+        gateway.script("tools/list", HeldStream(), repeat=True)
+        started = time.monotonic()
+        told = seen(check(gateway.url, "--timeout", "1", "--json"))
+    assert time.monotonic() - started < 10
+    assert told["connected"] is True
+    assert told["failed"] == "not done after 1 s"
+    assert told["exit_code"] == codes.FAILED
+
+
+def test_nobody_there_is_one_line(check: Check) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    code, out, err = check(f"http://127.0.0.1:{port}/mcp", "--timeout", "20")
+    assert (code, err) == (codes.FAILED, "")
+    assert "no entry" in out
+    assert "Traceback" not in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["https://me:CANARY-9@gateway.example.com/mcp"], "must hold no user name or password"),
+        (["ftp://gateway.example.com/CANARY-9"], "must be http or https"),
+        (["not a url CANARY-9"], "url: "),
+        ([], "URL"),
+        (["http://a.example/", "--token", "CANARY-9"], "--token-env or --token-file"),
+        (["http://a.example/", "--token=CANARY-9"], "--token-env or --token-file"),
+        (["http://a.example/", "--json=CANARY-9"], "not shown"),
+        (["http://a.example/", "CANARY-9"], "it takes one URL"),
+        (["http://a.example/", "--token-env", "NO_SUCH_CANARY-9"], "letters, digits and _"),
+        (["http://a.example/", "--token-env", "CANARY_9_IS_UNSET"], "not set, or is empty"),
+        (["http://a.example/", "--api-key", "CANARY-9"], "--token-env or -file"),
+        (["http://a.example/", "--args", '{"a": "CANARY-9"}'], "arguments of --call"),
+        (["http://a.example/", "--call", "x", "--args", '{"a": CANARY-9}'], "--args: is not JSON"),
+        (["http://a.example/", "--call", "x", "--args", '["CANARY-9"]'], "must be a JSON object"),
+        (["http://a.example/", "--timeout", "0"], "above 0"),
+        (["http://a.example/", "--timeout", "CANARY-9"], "must be seconds"),
+    ],
+)
+def test_a_mistake_is_one_line_that_quotes_nothing(
+    arguments: list[str], says: str, check: Check
+) -> None:
+    """R72."""
+    code, out, err = check(*arguments)
+    assert (code, out) == (codes.USAGE, "")
+    assert says in err
+    assert "CANARY" not in err
+    assert err.count("\n") == 1
+
+
+def test_a_token_file_that_is_not_there_is_one_line(check: Check, tmp_path: Path) -> None:
+    code, out, err = check("http://a.example/", "--token-file", str(tmp_path / "none"))
+    assert (code, out) == (codes.FAILED, "")
+    assert err.endswith("none: No such file or directory\n")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
+def test_a_token_file_that_others_may_read_is_refused_and_not_sent(
+    check: Check, tmp_path: Path
+) -> None:
+    file = tmp_path / "token"
+    file.write_text(CANARY, "utf-8")
+    file.chmod(0o644)
+    with FaultyGateway() as gateway:
+        code, out, _ = check(gateway.url, "--token-file", str(file))
+        assert not gateway.received(CANARY)
+    assert code == codes.FAILED
+    assert "no entry   no credential: " in out
+    assert "the one that was given was never sent" in out
+
+
+def test_arguments_may_stand_in_a_file(check: Check, tmp_path: Path) -> None:
+    file = tmp_path / "arguments.json"
+    file.write_text('{"q": "from a file"}', "utf-8")
+    with FaultyGateway() as gateway:
+        _, out, _ = check(gateway.url, "--call", "search", "--args", f"@{file}")
+    assert "found from a file" in out
+
+
+def test_what_a_server_says_of_itself_cannot_move_the_cursor(check: Check) -> None:
+    with FaultyGateway([Tool("\x1b[31mred\x07" + "x" * 200)]) as gateway:
+        _, out, _ = check(gateway.url)
+    assert "\x1b" not in out
+    assert "\x07" not in out
+    assert "\\x1b[31mred" in out
