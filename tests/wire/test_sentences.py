@@ -247,3 +247,14 @@ def test_a_404_in_a_session_is_a_session_that_is_gone() -> None:
     assert outcome_of_status(404, in_session=True) == "session-lost"
     assert outcome_of_status(404) == "not-found"
     assert outcome_of_status(403, in_session=True) == "forbidden"
+
+
+@pytest.mark.parametrize("outcome", sorted(MAY_HAVE_RUN - {"rate-limited", "session-busy"}))
+def test_a_read_is_not_said_to_be_done_twice(outcome: Outcome) -> None:
+    """B5, D36. Whoever only wanted to read may ask again, and is told so."""
+    text = sentence(outcome, what="read", status=500, attempts=3)
+    assert "nothing was changed" in text
+    assert "twice" not in text
+    assert "may have run" not in text
+    assert "twice" in sentence(outcome, what="request", status=500, attempts=3)
+    assert is_sentence(text)

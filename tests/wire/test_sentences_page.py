@@ -51,6 +51,14 @@ def test_the_page_has_every_field_of_the_facts() -> None:
         error_type="AnError",
         rule="x",
         call_id="c",
+        earlier="b",
     )
     table = PAGE.partition("| field |")[2]
     assert re.findall(r"^\| `([a-z_]+)` \|", table, re.MULTILINE) == list(facts)
+
+
+@pytest.mark.parametrize("outcome", ["no-answer", "too-large"])
+def test_the_page_says_how_a_read_ends(outcome: Outcome) -> None:
+    """B5."""
+    text = sentence(outcome, what="read")
+    assert "> " + text[text.index("It only reads") :] in PAGE

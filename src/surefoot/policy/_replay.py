@@ -186,6 +186,11 @@ class Call:
     hinted: bool = False
     """The server's own hints call this tool repeatable (D30)."""
 
+    @property
+    def reads(self) -> bool:
+        """The specification defines the method as a read (D2, D36)."""
+        return self.method is not None and (self.method in _READS or self.method.endswith("/list"))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Permission:
@@ -257,9 +262,7 @@ def _permit_other(
         case "throttle":
             return Permission(by="protocol", assumes=_UNSAID)
         case "network":
-            method = call.method
-            reads = method is not None and (method in _READS or method.endswith("/list"))
-            return Permission(by="protocol") if reads else None
+            return Permission(by="protocol") if call.reads else None
         case _:
             return Permission(by="protocol", assumes=assumes)
 

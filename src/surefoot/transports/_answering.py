@@ -9,7 +9,6 @@ section 7). Cancellation passes; it is nobody's answer.
 from __future__ import annotations
 
 from dataclasses import replace
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from surefoot.errors import AuthorizationRequiredError
@@ -21,6 +20,7 @@ from ._clock import Clock, SystemClock
 from ._closing import ClosingStream
 from ._consent import Consent, without_url
 from ._family import family_of
+from ._fencing import refusal
 from ._giveup import GiveUp, after_error, after_status, why_refused, written, written_error
 from ._note import NOTE, Note, note_of, state_of
 from ._opening import Opener
@@ -33,7 +33,7 @@ from ._streams import filed_when_closed
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from surefoot.evidence import Ledger
+    from surefoot.evidence import Ledger, SpanSource
 
     from ._calls import CallTable
     from ._endpoint import Endpoint
@@ -67,6 +67,7 @@ class AnsweringTransport:
         fencing: What keeps a call that may have run from being made again (B3).
         calls: What the callers of one stream said of their messages beside the messages.
         learned: What the server's answers have taught the Gateway so far.
+        spans: Where attempts get their spans (B14).
     """
 
     def __init__(
@@ -86,6 +87,7 @@ class AnsweringTransport:
         fencing: Fencing | None = None,
         calls: CallTable | None = None,
         learned: Learned | None = None,
+        spans: SpanSource | None = None,
     ) -> None:
         self.wrapped = wrapped
         self.endpoint = endpoint
@@ -102,6 +104,8 @@ class AnsweringTransport:
             max_body=max_body,
             calls=calls,
             learned=learned,
+            spans=spans,
+            where=None if endpoint is None else endpoint.origin,
         )
         self._fencing = fencing
         self._active = ActiveCalls()
@@ -111,7 +115,7 @@ class AnsweringTransport:
             "endpoint": endpoint, "beside": beside, "replay": replay, "name": name,
             "auth_above": auth_above, "on_authorization": on_authorization, "ledger": ledger,
             "clock": clock, "max_body": max_body, "owner": owner, "fencing": fencing,
-            "calls": calls, "learned": learned,
+            "calls": calls, "learned": learned, "spans": spans,
         }  # fmt: skip
 
     @property
@@ -161,7 +165,7 @@ class AnsweringTransport:
         )
         fencing = self._fencing
         if fencing is not None and (stopped := fencing.admit(record, record.started)) is not None:
-            refused = await self._stopped(fencing, stopped, record, family)
+            refused = await self._stopped(fencing, stopped, request, record, family)
             if refused is not None:
                 return refused
         request.extensions[MARK] = record
@@ -194,7 +198,12 @@ class AnsweringTransport:
         return answer
 
     async def _stopped(
-        self, fencing: Fencing, stopped: GiveUp, record: Record, family: Family
+        self,
+        fencing: Fencing,
+        stopped: GiveUp,
+        request: HTTPRequest,
+        record: Record,
+        family: Family,
     ) -> HTTPResponse | None:
         """What stands against a call once the app was asked; a cancelled one was never sent."""
         try:
@@ -206,7 +215,13 @@ class AnsweringTransport:
         if found is None:
             return None
         record.end("not_sent", "fenced")
-        return self._words(written(found, record), record, family)
+        kind = None if record.outgoing is None else record.outgoing.kind
+        if kind == "request":
+            return self._words(written(found, record), record, family)
+        if kind == "notification":
+            return self._local(202, [], b"", record, family)
+        await request.stream.aclose()
+        return self._local(400, [_JSON], refusal(found), record, family)
 
     async def _answer_error(
         self, error: Exception, request: HTTPRequest, record: Record, family: Family
@@ -215,6 +230,7 @@ class AnsweringTransport:
         if isinstance(error, AuthorizationRequiredError):
             told = await self._consent.ask(error, request, record)
             if told is not None:
+                record.private = True
                 return self._words(told, record, family)
         kind = None if record.outgoing is None else record.outgoing.kind
         if kind == "request":
@@ -271,7 +287,7 @@ class AnsweringTransport:
         if note.kind in ("empty", "unreadable"):
             record.unanswered = True
             record.ended = None
-            record.end("answered", "unreadable", status)
+            record.end("answered", "unreadable", record.sent[-1].status if record.sent else status)
             outcome = why_refused(note.rule, too_large=note.too_large)
             given_up = GiveUp(outcome=outcome, rule=note.rule or "empty")
             await self._let_go(response, record)
@@ -333,7 +349,7 @@ class AnsweringTransport:
             return None
         body = closing_event("cut-stream", cut)
         if cut.record is not record:
-            self._file(cut.record)
+            self._file(cut.record, body)
         return self._local(200, [_EVENTS], body, record, family)
 
     def _words(self, body: bytes, record: Record, family: Family) -> HTTPResponse:
@@ -372,8 +388,7 @@ class AnsweringTransport:
     def _file(self, record: Record, body: bytes | None = None) -> None:
         """File the record, with the digest of exactly what the client was given."""
         if body is not None and record.ledger is not None:
-            record.answer_length = len(body)
-            record.answer_sha256 = sha256(body).hexdigest()
+            record.given(body)
         if self._fencing is not None:
             self._fencing.release(record)
         record.file(self._clock.monotonic())

@@ -49,6 +49,9 @@ _CODES: Final[Mapping[Outcome, int]] = {"redirected": -32600}
 """Codes that the SDK itself gives to the same event; never -32000, which a framework repeats on."""
 
 
+_REFUSALS: Final = frozenset({"rate-limited", "session-busy"})
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GiveUp:
     """Why a request got no answer of the server's own, as facts."""
@@ -141,16 +144,21 @@ def _text(given_up: GiveUp, record: Record) -> str:
         status=given_up.status,
         retry_after=given_up.retry_after,
         attempts=max(1, len(record.sent)),
-        what="call" if outgoing.is_tool_call else "request",
+        what="call" if outgoing.is_tool_call else "read" if record.call.reads else "request",
         error_type=given_up.error_type,
     )
 
 
 def facts(given_up: GiveUp, record: Record) -> dict[str, Any]:
     """``_meta["surefoot/outcome"]``: the same facts as the sentence, for programs."""
-    may_have_run = record.may_have_run or given_up.outcome in MAY_HAVE_RUN
+    unknown = record.may_have_run or given_up.outcome in MAY_HAVE_RUN
+    may_have_run = unknown and not record.call.reads
     nothing_left = all(sent.effect == "not_sent" for sent in record.sent)
-    meta = outcome_meta(
+    if may_have_run and not nothing_left and given_up.outcome not in _REFUSALS:
+        # The evidence says what the client is told. A refusal is told as one: its effect is
+        # unknown, and nothing points to its having run.
+        record.unsure = True
+    return outcome_meta(
         given_up.outcome,
         may_have_run=may_have_run,
         effect="not_sent" if nothing_left else "unknown",
@@ -161,7 +169,5 @@ def facts(given_up: GiveUp, record: Record) -> dict[str, Any]:
         error_type=given_up.error_type,
         rule=given_up.rule,
         call_id=record.call_id,
+        earlier=given_up.earlier,
     )
-    if given_up.earlier is not None:
-        meta["earlier_call_id"] = given_up.earlier
-    return meta

@@ -144,6 +144,9 @@ class ReadingTransport:
         checked = self._checked(came, await self._body(came))
         if record is not None:
             _write_down(record, checked, came.scrub)
+            if checked.kind == "unreadable" and record.sent:
+                # What goes up is a failure; what was answered stays in the evidence.
+                record.sent[-1].status = status
         headers = list(checked.headers)
         if record is None or not 300 <= status < 400:
             status = checked.status

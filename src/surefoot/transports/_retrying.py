@@ -200,6 +200,7 @@ class RetryingTransport:
                 if record.ledger is None:
                     # Whoever hides this series knows of no ledger: what it records is not lost.
                     record.ledger = self._ledger
+                    record.begin()
                 return await self._inner(family).handle_async_request(request)
             return await self._run(request, record, family)
         record = self._opener.open_whole(request, family) or await self._opener.open(
@@ -241,6 +242,8 @@ class RetryingTransport:
                 self._check_time(record, began)
             sent = Sent(reason, began)
             record.sent.append(sent)
+            if record.spans is not None:
+                record.trace(sent)
             try:
                 if self._deadline is None:
                     response = await inner.handle_async_request(target)
@@ -275,6 +278,7 @@ class RetryingTransport:
             response = fact = found = None
             sent.permission = decision.permission
             sent.wait = decision.seconds
+            record.traced(sent)
             record.waited += decision.seconds
             reason = decision.cause
             record.force = reason == "auth"
@@ -312,10 +316,11 @@ class RetryingTransport:
     ) -> Fact | None:
         """The fact that an attempt was answered; none where there is nothing to decide."""
         status: int = response.status_code
-        sent.status = status
+        if sent.status is None:
+            sent.status = status
         sent.outcome = "answered"
         if found is None and status not in _TELLING:
-            record.end("answered", "final-answer", status)
+            record.end("answered", "final-answer", sent.status)
             return None
         moved = rejected = False
         if found is None:

@@ -38,7 +38,7 @@ from surefoot.wire._known import (
     outcome_of_code,
     outcome_of_status,
 )
-from surefoot.wire._outgoing import Outgoing, OutgoingKind, read_request
+from surefoot.wire._outgoing import Outgoing, OutgoingKind, could_name, read_request
 from surefoot.wire._scrub import MARK, MIN_SECRET, Scrub
 from surefoot.wire._sentences import MAY_HAVE_RUN, OUTCOMES, Outcome, is_sentence, sentence
 from surefoot.wire._sse import SseDecoder
@@ -78,6 +78,7 @@ __all__ = [
     "SseDecoder",
     "as_request_id",
     "aws_error_type",
+    "could_name",
     "discover_failure",
     "encode_event",
     "error",

@@ -55,6 +55,7 @@ def outcome_meta(
     error_type: str | None = None,
     rule: str | None = None,
     call_id: str | None = None,
+    earlier: str | None = None,
 ) -> dict[str, Any]:
     """Put the facts of an outcome into the object that goes under ``surefoot/outcome``.
 
@@ -71,6 +72,7 @@ def outcome_meta(
         error_type: the AWS error type (D24).
         rule: the rule that an unreadable answer broke.
         call_id: the id under which the evidence and the fence know the call.
+        earlier: the same of the earlier, identical call that stands against it (B3).
     """
     facts: dict[str, Any] = {
         "kind": outcome,
@@ -83,6 +85,7 @@ def outcome_meta(
         "error_type": error_type,
         "rule": rule,
         "call_id": call_id,
+        "earlier_call_id": earlier,
     }
     return {name: value for name, value in facts.items() if value is not None}
 

@@ -8,6 +8,7 @@ which id); they are answered from one parse. A body that is not one JSON-RPC mes
 from __future__ import annotations
 
 import json
+from collections.abc import Set as AbstractSet
 from typing import Any, Final, Literal, cast
 
 import jiter
@@ -16,7 +17,14 @@ from surefoot.errors import UnreadableAnswerError
 from surefoot.wire._jsonrpc import RequestId, as_request_id
 from surefoot.wire.strict_json import dumps
 
-__all__ = ["PROTOCOL_VERSION_KEY", "RESULT_TYPE_SINCE", "Outgoing", "OutgoingKind", "read_request"]
+__all__ = [
+    "PROTOCOL_VERSION_KEY",
+    "RESULT_TYPE_SINCE",
+    "Outgoing",
+    "OutgoingKind",
+    "could_name",
+    "read_request",
+]
 
 OutgoingKind = Literal["request", "notification", "response", "unreadable"]
 """What a body that goes out is; a ``response`` answers something that the server asked."""
@@ -194,6 +202,28 @@ def read_request(body: bytes) -> Outgoing | None:
     if "method" not in value and answers and not ("error" in value and "result" in value):
         return Outgoing("response", request_id)
     return _UNREADABLE
+
+
+def could_name(body: bytes, names: AbstractSet[str]) -> bool:
+    """Whether a body that is not one message could be a call of one of these tools all the same.
+
+    Somebody may read it who is less strict: as a batch, or as the last of two members of one name.
+    What has no single reading could name anything.
+    """
+    try:
+        value = jiter.from_json(body, allow_inf_nan=False, catch_duplicate_keys=True)
+    except ValueError:
+        return bool(names)
+    left: list[object] = [value]
+    while left:
+        one = left.pop()
+        if isinstance(one, str) and one in names:
+            return True
+        if isinstance(one, dict):
+            left.extend(cast("dict[str, object]", one).values())
+        elif isinstance(one, list):
+            left.extend(cast("list[object]", one))
+    return False
 
 
 def _object(value: object) -> dict[str, Any] | None:

@@ -53,10 +53,24 @@ _FIND_OUT: Final = (
     "It may have run{often}. Do not send it again: it could be done twice. First find out, in a "
     "way that only reads, whether it took effect; if you cannot, say that the outcome is unknown."
 )
+_TOO_LARGE: Final = (
+    "It may have run{often}. Do not send the same again: the answer would be as large, and the "
+    "work could be done twice. If it only reads, ask for less at a time; otherwise find out first, "
+    "in a way that only reads, whether it took effect."
+)
+_ASK_LATER: Final = (
+    "It only reads, so nothing was changed by it. Do not ask again at once: ask once more later, "
+    "or say that the server does not answer."
+)
+_ASK_FOR_LESS: Final = (
+    "It only reads, so nothing was changed by it. Asking for the same again will not help: ask for "
+    "less at a time."
+)
 _REFUSED: Final = "The server refused this {it}{status}"
 
 # {it}: call or request. {status}: nothing or " (HTTP 503)". {tries}, {often}: nothing, or how often
-# it was sent. {wait}: how long to wait. Nothing else is ever put in.
+# it was sent. {wait}: how long to wait. {unsure}: what to do where it may have run. Nothing else is
+# ever put in.
 _TABLE: Final[MappingProxyType[Outcome, str]] = MappingProxyType(
     {
         "rate-limited": (
@@ -122,26 +136,23 @@ _TABLE: Final[MappingProxyType[Outcome, str]] = MappingProxyType(
             "answer comes before anything runs. Trying again will not help. Say that the "
             "address of this server has to be corrected."
         ),
-        "server-failure": ("The server failed while it handled this {it}{status}. " + _FIND_OUT),
+        "server-failure": "The server failed while it handled this {it}{status}. {unsure}",
         "server-error": (
             "The server reported an error for this {it}{status}; its own words are not shown, "
-            "because they are not known to be safe. " + _FIND_OUT
+            "because they are not known to be safe. {unsure}"
         ),
-        "no-answer": ("No answer to this {it} came back{status}. " + _FIND_OUT),
+        "no-answer": "No answer to this {it} came back{status}. {unsure}",
         "cut-stream": (
-            "The connection was cut while the answer to this {it} was under way. " + _FIND_OUT
+            "The connection was cut while the answer to this {it} was under way. {unsure}"
         ),
-        "deadline": ("The time allowed for this {it} ran out before an answer came. " + _FIND_OUT),
+        "deadline": "The time allowed for this {it} ran out before an answer came. {unsure}",
         "unreadable": (
             "The server answered this {it}{status}, but the answer cannot be read in exactly "
-            "one way, so it is not shown. " + _FIND_OUT
+            "one way, so it is not shown. {unsure}"
         ),
         "too-large": (
             "The server answered this {it}{status}, but the answer is larger than what is "
-            "allowed, so it is not shown. It may have run{often}. Do not send the same again: "
-            "the answer would be as large, and the work could be done twice. If it only reads, "
-            "ask for less at a time; otherwise find out first, in a way that only reads, "
-            "whether it took effect."
+            "allowed, so it is not shown. {unsure}"
         ),
         "in-flight": (
             _NOT_SENT
@@ -205,7 +216,7 @@ def sentence(
     retry_after: float | None = None,
     attempts: int = 1,
     error_type: str | None = None,
-    what: Literal["call", "request"] = "call",
+    what: Literal["call", "request", "read"] = "call",
 ) -> str:
     """Word one outcome for the model that reads it.
 
@@ -215,19 +226,28 @@ def sentence(
         retry_after: the seconds that the server asked to wait, where it stated any.
         attempts: how many times it was sent.
         error_type: the AWS error type; left out unless it has the form of one.
-        what: ``call`` for a tool call, ``request`` for anything else.
+        what: ``call`` for a tool call, ``read`` for a request that the specification defines as a
+            read, ``request`` for anything else.
     """
     more = attempts > 1
     facts = [] if status is None else [f"HTTP {status}"]
     if error_type is not None and ERROR_TYPE.fullmatch(error_type):
         facts.append(error_type)
+    often = f", and more than once, because it was sent {attempts} times" if more else ""
     return _TABLE[outcome].format(
-        it=what,
+        it="call" if what == "call" else "request",
         status=f" ({', '.join(facts)})" if facts else "",
-        often=f", and more than once, because it was sent {attempts} times" if more else "",
+        unsure=_unsure(outcome, reads=what == "read").format(often=often),
         tries=f" {attempts} times" if more else "",
         wait=_wait(outcome, retry_after),
     )
+
+
+def _unsure(outcome: Outcome, *, reads: bool) -> str:
+    """What to do where nobody knows how far it came; a read can be asked for again."""
+    if outcome == "too-large":
+        return _ASK_FOR_LESS if reads else _TOO_LARGE
+    return _ASK_LATER if reads else _FIND_OUT
 
 
 def is_sentence(text: str) -> bool:
@@ -239,11 +259,13 @@ def is_sentence(text: str) -> bool:
 def _ours() -> re.Pattern[str]:
     """Match every sentence that can be made."""
     number = "[0-9]{1,12}"
+    often = f"(?:, and more than once, because it was sent {number} times)?"
+    unsure = [re.escape(text) for text in (_FIND_OUT, _TOO_LARGE, _ASK_LATER, _ASK_FOR_LESS)]
     wait = re.escape(_WAIT).replace(r"\{about\}", f"about {number} (?:second|minute|hour|day)s?")
     holes = {
         "it": "(?:call|request)",
         "status": rf"(?: \((?:HTTP {number})?(?:, )?(?:{ERROR_TYPE.pattern})?\))?",
-        "often": f"(?:, and more than once, because it was sent {number} times)?",
+        "unsure": f"(?:{'|'.join(unsure)})".replace(r"\{often\}", often),
         "tries": f"(?: {number} times)?",
         "wait": f"(?:{wait}|{re.escape(_NO_WAIT)})",
     }
