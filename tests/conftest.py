@@ -9,6 +9,7 @@ file that needs httpx2 would already fail there.
 from __future__ import annotations
 
 import os
+import re
 from importlib.metadata import version
 from pathlib import Path
 
@@ -25,6 +26,7 @@ DATA = HERE / "data"
 _FOREIGN = ("http_proxy", "https_proxy", "all_proxy", "no_proxy", "ws_proxy", "wss_proxy")
 _FOREIGN_PREFIXES = ("AWS_", "OTEL_", "SUREFOOT_")
 _OURS = {"SUREFOOT_DATA"}
+_OF_A_SET = re.compile(r"\{'[^':]*', ")
 
 # "check" finds the same counterexample on every machine; "explore" looks for new ones.
 hypothesis.settings.register_profile(
@@ -50,6 +52,14 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
     if MCP_MAJOR > 1:
         return for_mcp1 or None
     return None if for_mcp1 or "mark.both_majors" in collection_path.read_text("utf-8") else True
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Refuse a name made of a set: its order is luck, and two workers would see two tests."""
+    for item in items:
+        if _OF_A_SET.search(item.nodeid):
+            msg = f"{item.nodeid}: the name holds a set of several; give the row an id of its own"
+            raise pytest.UsageError(msg)
 
 
 @pytest.fixture(params=["asyncio", "trio"], scope="module")

@@ -58,7 +58,12 @@ def test_a_rule_declares_nothing_until_told() -> None:
         ({"repeat_on": None}, TypeError, "repeat_on: must be a set of"),
         ({"repeat_on": True}, TypeError, "repeat_on: must be a set of"),
         ({"repeat_on": {CANARY}}, ValueError, "repeat_on: must be a set of"),
-        ({"repeat_on": {"throttle", CANARY}}, ValueError, "repeat_on: must be a set of"),
+        pytest.param(
+            {"repeat_on": {"throttle", CANARY}},
+            ValueError,
+            "repeat_on: must be a set of",
+            id="one known and one unknown",  # a set's own order differs from process to process
+        ),
         ({"repeat_on": {"Throttle"}}, ValueError, "repeat_on: must be a set of"),
         ({"repeat_on": {"session-busy"}}, ValueError, "repeat_on: must be a set of"),
         ({"repeat_on": {429}}, ValueError, "repeat_on: must be a set of"),
