@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final
 
 import anyio
@@ -30,7 +31,7 @@ async def buffer_request(request: HTTPRequest, family: Family, cap: int) -> byte
     """Return the whole body and make the request resendable, or ``None`` if it is too large.
 
     A body that is already whole costs nothing. One that passes ``cap`` is put back together as a
-    stream, so that it can still be sent once.
+    stream, so that it can still be sent once, or closed where it is not.
     """
     if isinstance(request.stream, family.ByteStream):
         content: bytes = request.read()
@@ -42,7 +43,7 @@ async def buffer_request(request: HTTPRequest, family: Family, cap: int) -> byte
         parts.append(part)
         size += len(part)
         if size > cap:
-            request.stream = family.stream(_rest(parts, source), _nothing)
+            request.stream = family.stream(_rest(parts, source), partial(finished, source))
             return None
     content = b"".join(parts)
     request.stream = family.ByteStream(content)
@@ -123,7 +124,3 @@ async def _rest(parts: list[bytes], source: Any) -> AsyncIterator[bytes]:
             yield part
     finally:
         await finished(source)
-
-
-async def _nothing() -> None:
-    """The source belongs to the caller; there is nothing to close."""

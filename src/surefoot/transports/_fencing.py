@@ -1,7 +1,9 @@
 """The law of this file: a call is in the fence from its first send until it ends in something sure.
 
 What is fenced: calls of tools that make changes, always and for the whole Gateway; calls of tools
-that nobody declared, under ``app-authorized``, within their run. What is never fenced: a call that
+that nobody declared, under ``app-authorized``, within their run. What is not one message is fenced
+as it stands, and is refused where it could be a call of a tool that makes changes: which, and
+whether for the first time, nobody can say of it. What is never fenced: a call that
 may be repeated after a lost answer, on the app's word or on a trusted hint, and one that carries
 its idempotency key (B3). A call that meets an open one is answered here, unless the app can find
 out what became of that one.
@@ -17,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 import anyio
 
 from surefoot.policy import Blocked, Fence, FenceFull, Replay, ToolRule, fence_key
+from surefoot.wire import OUTCOME_KEY, could_name, error, outcome_meta, sentence
 
 from ._giveup import GiveUp
 
@@ -24,7 +27,7 @@ if TYPE_CHECKING:
     from ._clock import Clock
     from ._recorder import Record
 
-__all__ = ["Fencing"]
+__all__ = ["NOT_ONE_MESSAGE", "TOO_LONG", "Fencing", "refusal"]
 
 _logger = logging.getLogger("surefoot")
 
@@ -34,6 +37,20 @@ _SURE_STATUSES: Final = frozenset({400, 401, 403, 404, 405, 406, 413, 415, 422})
 _OPEN_CODES: Final = range(-32099, -31999)
 _OPEN_ERRORS: Final = frozenset({-32603, -32800})
 """Internal error, and a request that was cancelled: what ran until then is unknown."""
+
+NOT_ONE_MESSAGE: Final = "not-one-message"
+TOO_LONG: Final = "body-too-long"
+_INVALID_REQUEST: Final = -32600
+_TEXTS: Final = {
+    NOT_ONE_MESSAGE: (
+        "This body was not sent, so nothing ran: it is not exactly one JSON-RPC message, and it "
+        "could be a call of a tool that makes changes. Send each call as a message of its own."
+    ),
+    TOO_LONG: (
+        "This body was not sent, so nothing ran: it was streamed, is longer than what is kept of a "
+        "request, and could be a call of a tool that makes changes. Send it as a whole, or shorter."
+    ),
+}
 
 _UNDECLARED: Final = ToolRule()
 _CHECK_SECONDS: Final = 10.0
@@ -50,7 +67,7 @@ class Fencing:
         check_seconds: How long ``check_effect`` may take; then the earlier call stays open.
     """
 
-    __slots__ = ("_check_seconds", "_fence", "_replay", "principal")
+    __slots__ = ("_changing", "_check_seconds", "_fence", "_replay", "principal")
 
     def __init__(
         self,
@@ -62,15 +79,21 @@ class Fencing:
     ) -> None:
         self._fence = fence
         self._replay = replay
+        self._changing = frozenset(
+            name for name, rule in replay.tools.items() if rule.makes_changes
+        )
         self.principal = principal
         self._check_seconds = check_seconds
 
     def admit(self, record: Record, now: float) -> GiveUp | None:
         """Let the call pass and remember it, or say why it must not be sent."""
         call = record.call
-        if not call.is_tool_call or call.tool is None or call.key_carried:
+        if not call.is_tool_call or call.key_carried:
             return None
-        rule = self._replay.tools.get(call.tool, _UNDECLARED)
+        tool = call.tool
+        if tool is None:
+            return self._admit_unnamed(record, now)
+        rule = self._replay.tools.get(tool, _UNDECLARED)
         if not rule.makes_changes and (
             rule is not _UNDECLARED
             or self._replay.policy != "app-authorized"
@@ -78,16 +101,33 @@ class Fencing:
         ):
             return None
         outgoing: Any = record.outgoing
-        run = None if rule.makes_changes or record.ledger is None else record.ledger.run
-        key = fence_key(
-            scope=run or "",
-            principal=self.principal,
-            tool=call.tool,
-            arguments=outgoing.compared_arguments(),
+        return self._ask(
+            record, tool, outgoing.compared_arguments(), now, changing=rule.makes_changes
         )
+
+    def _admit_unnamed(self, record: Record, now: float) -> GiveUp | None:
+        """Let what names no tool pass, unless it could be a call that must not be made twice."""
+        outgoing, body = record.outgoing, record.body
+        if body == b"":
+            return None
+        if outgoing is None or body is None or outgoing.kind == "unreadable":
+            # A body that was never whole could say anything.
+            if body is None and self._changing:
+                return GiveUp(outcome="not-sent", rule=TOO_LONG)
+            if body is not None and could_name(body, self._changing):
+                return GiveUp(outcome="not-sent", rule=NOT_ONE_MESSAGE)
+        if body is None or self._replay.policy != "app-authorized":
+            return None
+        return self._ask(record, "", body, now, changing=False)
+
+    def _ask(
+        self, record: Record, tool: str, arguments: bytes, now: float, *, changing: bool
+    ) -> GiveUp | None:
+        """Ask the fence, and remember that it was asked."""
+        run = None if changing or record.ledger is None else record.ledger.run
+        key = fence_key(scope=run or "", principal=self.principal, tool=tool, arguments=arguments)
         call_id: Any = record.call_id
-        answer = self._fence.enter(key, call_id, now=now, changing=rule.makes_changes)
-        match answer:
+        match self._fence.enter(key, call_id, now=now, changing=changing):
             case Blocked(call_id=earlier, in_flight=in_flight):
                 return GiveUp(outcome="in-flight" if in_flight else "fenced", earlier=earlier)
             case FenceFull():
@@ -105,8 +145,8 @@ class Fencing:
         """
         if stopped.outcome != "fenced" or stopped.earlier is None:
             return stopped
-        tool: Any = record.call.tool
-        check = self._replay.tools.get(tool, _UNDECLARED).check_effect
+        tool = record.call.tool
+        check = None if tool is None else self._replay.tools.get(tool, _UNDECLARED).check_effect
         if check is None:
             return stopped
         outgoing: Any = record.outgoing
@@ -131,6 +171,21 @@ class Fencing:
         record.fence = None
         call_id: Any = record.call_id
         self._fence.leave(call_id, "settled" if _is_settled(record) else "may-have-run")
+
+
+def refusal(stopped: GiveUp) -> bytes:
+    """The answer to what was not sent and is no request of one id: for whoever wrote its client."""
+    meta = outcome_meta(
+        stopped.outcome,
+        may_have_run=False,
+        effect="not_sent",
+        rule=stopped.rule,
+        attempts=0,
+        earlier=stopped.earlier,
+    )
+    rule = None if stopped.rule is None else _TEXTS.get(stopped.rule)
+    text = rule or sentence(stopped.outcome)
+    return error(None, _INVALID_REQUEST, text, {OUTCOME_KEY: meta})
 
 
 def _is_settled(record: Record) -> bool:

@@ -166,6 +166,11 @@ class Record:
         self.ledger = ledger
 
     @property
+    def body(self) -> bytes | None:
+        """The request's body; ``None`` where it was streamed and passed the bound (D10)."""
+        return self._body
+
+    @property
     def outgoing(self) -> Outgoing | None:
         """The JSON-RPC message, where the body is one."""
         if self._unread:
