@@ -6,7 +6,7 @@ The port is ``CredentialProvider``; what it hands out is one of four kinds behin
 from __future__ import annotations
 
 from surefoot.credentials._adopt import AdoptedCredentials, adopt
-from surefoot.credentials._blind import Blind, Secret
+from surefoot.credentials._blind import Blind, Secret, sealed
 from surefoot.credentials._client_credentials import Assertion, ClientCredentials
 from surefoot.credentials._command import CommandCredentials
 from surefoot.credentials._failures import TransientCredentialError
@@ -64,4 +64,5 @@ __all__ = [
     "adopt",
     "as_issued",
     "as_provider",
+    "sealed",
 ]

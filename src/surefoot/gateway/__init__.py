@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ._answers import ToolAnswer
 from ._gateway import Gateway, with_rules
+from ._options import Answers, Mode
 from ._session import GatewaySession
 
-__all__ = ["Gateway", "GatewaySession", "ToolAnswer", "with_rules"]
+__all__ = ["Answers", "Gateway", "GatewaySession", "Mode", "ToolAnswer", "with_rules"]
