@@ -1,10 +1,20 @@
 """Doubles to test an agent with: a gateway that fails as told, a clock, a transport and a sink.
 
 `FaultyGateway` is an MCP endpoint on loopback; the steps (`Throttle`, `Reset`, `BadJson`, ...) say
-how it answers. `FakeClock`, `ScriptedTransport` and `RecordingSink` stand in for time, the network
-and the evidence.
+how it answers. `AgentCoreStandIn` is AWS Bedrock AgentCore in the same manner. `FakeClock`,
+`ScriptedTransport` and `RecordingSink` stand in for time, the network and the evidence.
 """
 
+from surefoot.testing._agentcore import AGENTCORE_ROWS, AgentCoreStandIn
+from surefoot.testing._agentcore_gateway_rows import GatewayThrottle
+from surefoot.testing._agentcore_hop import RewritingHop
+from surefoot.testing._agentcore_rows import AgentCoreRow
+from surefoot.testing._agentcore_sigv4 import SigV4Keys
+from surefoot.testing._agentcore_verifier import (
+    SignatureRefusedError,
+    SigV4Verifier,
+    VerifiedSignature,
+)
 from surefoot.testing._answers import Answer, IsError, RpcError, SessionLost, Slow
 from surefoot.testing._audit import (
     AuditChannel,
@@ -30,6 +40,9 @@ from surefoot.testing._streams import EndlessComments, EndlessStream, HeldStream
 from surefoot.testing._tools import Tool
 
 __all__ = [
+    "AGENTCORE_ROWS",
+    "AgentCoreRow",
+    "AgentCoreStandIn",
     "Answer",
     "AuditChannel",
     "BadJson",
@@ -43,6 +56,7 @@ __all__ = [
     "Fails",
     "FakeClock",
     "FaultyGateway",
+    "GatewayThrottle",
     "GzipBomb",
     "HeldStream",
     "IsError",
@@ -55,12 +69,16 @@ __all__ = [
     "Replies",
     "Reply",
     "Reset",
+    "RewritingHop",
     "RpcError",
     "ScriptedTransport",
     "SecretAudit",
     "SecretLeakError",
     "SentRequest",
     "SessionLost",
+    "SigV4Keys",
+    "SigV4Verifier",
+    "SignatureRefusedError",
     "Slow",
     "Sse",
     "SseCut",
@@ -72,6 +90,7 @@ __all__ = [
     "Tool",
     "Trickle",
     "TruncatedGzip",
+    "VerifiedSignature",
     "WrongLength",
     "assert_no_secret",
     "mcp_request",
