@@ -30,10 +30,11 @@ WORKERS ?= 2
 PYTEST_ARGS ?=
 SDK_TESTS ?=
 SCENARIOS ?=
+CLIENTS ?=
 COVERAGE := -m coverage run
 PYTEST := -m pytest -q -n $(WORKERS) $(PYTEST_ARGS)
 
-.PHONY: help check env versions lint law ledger types format test test-mcp1 examples coverage wheel sdk-suite conformance demo clean
+.PHONY: help check env versions lint law ledger types format test test-mcp1 examples coverage wheel sdk-suite conformance check-clients compat demo clean
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | awk -F '\t' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -120,8 +121,14 @@ sdk-suite: $(READY_SDK) ## the tests of the MCP SDK itself, over our layers (SDK
 conformance: $(READY) ## the client scenarios of the MCP conformance suite, through a Gateway (SCENARIOS="name" narrows)
 	@$(BIN)/python tools/conformance.py --workers $(WORKERS) $(SCENARIOS)
 
+check-clients: $(READY) | $(UV_OWN) ## two faults on each of nine clients, each in an environment of its own
+	@PYTHONPATH=tools $(BIN)/python -m clients.run --uv $(UV) --smoke $(CLIENTS)
+
+compat: $(READY) | $(UV_OWN) ## every fault on every client, with and without surefoot; writes the page
+	@PYTHONPATH=tools $(BIN)/python -m clients.run --uv $(UV) --write $(CLIENTS)
+
 demo: $(READY) ## the same calls against a difficult gateway, without and with surefoot
 	@$(BIN)/surefoot demo
 
 clean: ## remove environments, caches and results
-	rm -rf .venv .venv-mcp1 .venv-sdk .venv-uv .hypothesis .pytest_cache .ruff_cache build dist .coverage .coverage.*
+	rm -rf .venv .venv-mcp1 .venv-sdk .venv-clients .venv-uv .hypothesis .pytest_cache .ruff_cache build dist .coverage .coverage.*

@@ -1,0 +1,91 @@
+"""The law of this file: a cell is one fault, and says the same to every client."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from surefoot.testing import BadJson, Reset, Slow, SseCut, Status, Step, Throttle
+
+__all__ = ["CELLS", "SMOKE", "Cell"]
+
+LATE: Final = 1.5
+PATIENCE: Final = 0.6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """One fault that meets one call."""
+
+    key: str
+    title: str
+    step: Step
+    repeat: bool = False
+    """It meets every attempt, and not the first alone."""
+    tool: str = "charge"
+    """`charge` is declared nowhere; `refund` is declared to make changes."""
+    arguments: tuple[tuple[str, Any], ...] = (("amount", 1),)
+    patience: float | None = None
+    """The client's own timeout for one call, in seconds."""
+    retries: int | None = None
+    """The client's own retries, where it has any; `None` leaves them at their default."""
+    insists: int = 0
+    """How often the model calls again while it reads no word of success."""
+
+
+def _after_a_moment(step: Step) -> Step:
+    """So that the call beside it is under way when the fault comes."""
+    return Slow(0.15, then=step)
+
+
+_CUT_PAYMENT: Final = _after_a_moment(Reset("after-run"))
+_ORDER: Final = (("order", "W-7712"),)
+
+CELLS: Final = (
+    Cell(key="429", title="429, then fine", step=_after_a_moment(Throttle(0))),
+    Cell(
+        key="429-always",
+        title="429 beyond the budget",
+        step=_after_a_moment(Throttle(0)),
+        repeat=True,
+    ),
+    Cell(key="401", title="401 once", step=_after_a_moment(Status(401))),
+    Cell(key="403", title="403", step=_after_a_moment(Status(403, "no"))),
+    Cell(key="500", title="500", step=_after_a_moment(Status(500, "oops"))),
+    Cell(key="reset-before", title="reset before the headers", step=_after_a_moment(Reset())),
+    Cell(key="reset-after", title="reset after the tool ran", step=_CUT_PAYMENT),
+    Cell(key="sse-cut", title="event stream cut", step=_after_a_moment(SseCut(1))),
+    Cell(
+        key="sse-cut-id",
+        title="event stream cut after an event with an id",
+        step=_after_a_moment(SseCut(1, after_event_id="e-1", retry=1)),
+    ),
+    Cell(
+        key="slow",
+        title="slower than the client waits",
+        step=Slow(LATE, when="after"),
+        patience=PATIENCE,
+    ),
+    Cell(
+        key="unreadable", title="unreadable answer", step=_after_a_moment(BadJson("duplicate-keys"))
+    ),
+    Cell(
+        key="payment",
+        title="payment cut after it ran",
+        step=_CUT_PAYMENT,
+        tool="refund",
+        arguments=_ORDER,
+    ),
+    Cell(
+        key="payment-again",
+        title="the same, with three retries of the client's own, and a model that calls again",
+        step=_CUT_PAYMENT,
+        repeat=True,
+        tool="refund",
+        arguments=_ORDER,
+        retries=3,
+        insists=3,
+    ),
+)
+
+SMOKE: Final = ("429", "reset-after")

@@ -1,0 +1,171 @@
+"""The law of this file: the page of compatibility is made from results alone, the same each time.
+
+What a run saw is kept in `results.json`, without times and addresses; the page is rendered from it,
+and a test holds the two together.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from clients.cells import CELLS
+from clients.roster import ROSTER
+from surefoot.wire import is_sentence
+
+__all__ = ["PAGE", "RESULTS", "rendered", "write"]
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+RESULTS: Final = Path(__file__).parent / "results.json"
+PAGE: Final = ROOT / "docs" / "reference" / "compatibility.md"
+
+_FLEETING: Final = frozenset({"seconds", "start", "client"})
+_OWN: Final = ("charged 1", "refunded W-7712")
+
+_TOP: Final = """\
+# Clients
+
+Nine clients, each in an environment of its own, against the same difficult gateway: one call meets
+a fault while another is in flight, and a later call follows on the same session. `make compat`
+drives them all and writes this page from what it saw; `make check-clients` drives two cells of
+each. The line that adopts surefoot is in [use it with a framework](../how-to/frameworks.md).
+
+| client | version | with `mcp` | its own retries |
+|---|---|---|---|
+"""
+
+_WITH: Final = """
+With surefoot every cell holds: the call in flight is answered, so is a later call on the same
+session, nothing is raised or hangs, and the run holds one record for each call.
+
+| word | the caller of the spoilt call reads |
+|---|---|
+| answered | the tool's own answer |
+| told | one of the [sentences](sentences.md): what happened, whether it may have run, what to do |
+| timed out | the client's own words for the end of its patience |
+| error | some other error, in the client's words |
+| wrong | one of two contradicting answers, as if it were sound |
+| nothing | nothing at all |
+
+## With surefoot
+
+"""
+
+_WITHOUT: Final = """
+## Without it
+
+The same clients as they come. "raised" means that the error left the client and ended the run of
+the agent, or its session when that was closed; "neighbour lost" that the call in flight got no
+answer; "session lost" that a later call failed.
+
+"""
+
+
+def write(told: Iterable[tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]]) -> None:
+    """Keep the results, and write the page."""
+    kept = [
+        {
+            "client": head["client"],
+            "version": head["version"],
+            "mcp": head["mcp"],
+            "cells": [
+                {name: value for name, value in row.items() if name not in _FLEETING}
+                for row in rows
+            ],
+        }
+        for head, rows in told
+    ]
+    RESULTS.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    PAGE.write_text(rendered(kept), "utf-8")
+
+
+def rendered(kept: Sequence[Mapping[str, Any]]) -> str:
+    """The page."""
+    seen = {str(one["client"]): one for one in kept}
+    rows = [
+        f"| {one.title} | {seen[one.key]['version']} | {seen[one.key]['mcp']} | {one.retries} |\n"
+        for one in ROSTER
+    ]
+    return (
+        _TOP
+        + "".join(rows)
+        + _WITH
+        + _matrix(seen, with_surefoot=True)
+        + _payments(seen, with_surefoot=True)
+        + _WITHOUT
+        + _matrix(seen, with_surefoot=False)
+        + _payments(seen, with_surefoot=False)
+    )
+
+
+def _matrix(seen: Mapping[str, Mapping[str, Any]], *, with_surefoot: bool) -> str:
+    """One table: a row for each client, a column for each fault would be too wide; so turned."""
+    lines = [
+        "| fault | " + " | ".join(one.title for one in ROSTER) + " |\n",
+        "|---" * (len(ROSTER) + 1) + "|\n",
+    ]
+    for cell in CELLS:
+        words = [_words(_row(seen[one.key], cell.key, with_surefoot)) for one in ROSTER]
+        lines.append(f"| {cell.title} | " + " | ".join(words) + " |\n")
+    return "".join(lines)
+
+
+def _payments(seen: Mapping[str, Mapping[str, Any]], *, with_surefoot: bool) -> str:
+    """How often the payments ran, by the server's count."""
+    cells = [cell for cell in CELLS if cell.tool == "refund"]
+    lines = [
+        "\nHow often the payment ran, by the server's own count:\n\n",
+        "| payment | " + " | ".join(one.title for one in ROSTER) + " |\n",
+        "|---" * (len(ROSTER) + 1) + "|\n",
+    ]
+    for cell in cells:
+        runs = [_row(seen[one.key], cell.key, with_surefoot)["executions"] for one in ROSTER]
+        lines.append(f"| {cell.title} | " + " | ".join(str(count) for count in runs) + " |\n")
+    return "".join(lines)
+
+
+def _row(one: Mapping[str, Any], cell: str, with_surefoot: bool) -> Mapping[str, Any]:  # noqa: FBT001
+    for row in one["cells"]:
+        if row["cell"] == cell and row["surefoot"] is with_surefoot:
+            return row
+    raise KeyError(f"{one['client']}, {cell}")
+
+
+def _words(row: Mapping[str, Any]) -> str:
+    words = [_read([str(text) for text in row["read"]])]
+    if row["hung"]:
+        words.append("hangs")
+    elif row["raised"]:
+        words.append("raised")
+    if not row["neighbour"]:
+        words.append("neighbour lost")
+    if not row["later"]:
+        words.append("session lost")
+    return ", ".join(words)
+
+
+def _read(texts: Sequence[str]) -> str:
+    """One word for what was read last."""
+    if not texts:
+        return "nothing"
+    text = texts[-1]
+    if text in _OWN:
+        return "answered"
+    if text == "another answer":
+        return "wrong"
+    if "timed out" in text.lower():
+        return "timed out"
+    return "told" if _told(text) else "error"
+
+
+def _told(text: str) -> bool:
+    """Whether one of our sentences is in a text, whatever a client puts around it."""
+    return any(
+        is_sentence(text[start:end])
+        for start in range(len(text))
+        if text[start : start + 2] in {"Th", "No"}
+        for end in range(len(text), start, -1)
+        if text[end - 1] == "."
+    )
