@@ -6,13 +6,15 @@ Beside each refusal stands the same request untouched, which is let in.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from support.corpora import ABSENT, corpus
+from support.sigv4 import Sent
+from support.sigv4 import sign as sign_with
 from surefoot.testing import (
     RewritingHop,
     SignatureRefusedError,
@@ -20,7 +22,6 @@ from surefoot.testing import (
     SigV4Verifier,
 )
 from surefoot.testing._agentcore_sigv4 import (
-    Scope,
     canonical_request,
     header_values,
     read_authorization,
@@ -35,28 +36,6 @@ CASES = sorted(SUITE.rglob("*.req")) if SUITE is not None else []
 
 PUBLISHED = SigV4Keys("AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY")
 THEN = datetime(2015, 8, 30, 12, 36, tzinfo=UTC)
-
-Lines = tuple[tuple[bytes, bytes], ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Sent:
-    """A request as it is on the wire."""
-
-    method: str
-    target: str
-    lines: Lines
-    body: bytes
-
-    def with_line(self, name: str, value: str) -> Sent:
-        """The same, with one header line in the place of those of that name."""
-        kept = tuple(line for line in self.lines if line[0].lower() != name.lower().encode())
-        return replace(self, lines=(*kept, (name.encode(), value.encode())))
-
-    def without(self, name: str) -> Sent:
-        """The same, without the lines of a name."""
-        kept = tuple(line for line in self.lines if line[0].lower() != name.encode())
-        return replace(self, lines=kept)
 
 
 def read_case(path: Path) -> Sent:
@@ -133,28 +112,6 @@ LASTING = SigV4Keys("AKIATESTKEY", "another-secret")
 PATH = "/runtimes/arn%3Aaws%3Abedrock-agentcore%3Aus-west-2%3A123456789012%3Aruntime%2Forders-Ab1"
 
 
-def sign(sent: Sent, keys: SigV4Keys = KEYS, *, at: datetime = NOW, names: str = "") -> Sent:
-    """The request with a signature over the headers that no hop touches, and over `names`."""
-    sent = sent.with_line("x-amz-date", f"{at:%Y%m%dT%H%M%SZ}")
-    if keys.session_token is not None:
-        sent = sent.with_line("x-amz-security-token", keys.session_token)
-    here = {name.decode().lower() for name, _ in sent.lines}
-    stable = {"host", "content-type", "x-amz-date", "x-amz-security-token", "mcp-session-id"}
-    signed = sorted((here & stable) | set(names.split()))
-    scope = Scope(date=f"{at:%Y%m%d}", region="us-west-2", service="bedrock-agentcore")
-    canonical = canonical_request(
-        sent.method, sent.target, sent.lines, sent.body, signed_headers=signed
-    )
-    made = signature(
-        keys.secret_access_key, string_to_sign(canonical, f"{at:%Y%m%dT%H%M%SZ}", scope), scope
-    )
-    return sent.with_line(
-        "authorization",
-        f"AWS4-HMAC-SHA256 Credential={keys.access_key_id}/{scope}, "
-        f"SignedHeaders={';'.join(signed)}, Signature={made}",
-    )
-
-
 PLAIN = Sent(
     method="POST",
     target=f"{PATH}/invocations?qualifier=DEFAULT",
@@ -170,6 +127,11 @@ PLAIN = Sent(
     ),
     body=b"{}",
 )
+
+
+def sign(sent: Sent, keys: SigV4Keys = KEYS, *, at: datetime = NOW, names: str = "") -> Sent:
+    """The request, signed with the keys of the test."""
+    return sign_with(sent, keys, at=at, names=names)
 
 
 def a_verifier(*, reuse_after: float | None = 1.5) -> SigV4Verifier:

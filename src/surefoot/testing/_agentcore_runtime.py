@@ -27,6 +27,7 @@ __all__ = ["RuntimeAddress", "RuntimeService", "lend_session", "without_session"
 
 _INVOCATIONS: Final = re.compile(r"/runtimes/(?P<runtime>[^/]+)/invocations")
 _SESSION_HEADER: Final = "x-amzn-bedrock-agentcore-runtime-session-id"
+_PARTITIONS: Final = (("cn-", "aws-cn"), ("us-gov-", "aws-us-gov"))
 _NOT_SPOKEN: Final[Mapping[str, object]] = {
     "jsonrpc": "2.0",
     "id": "",
@@ -41,7 +42,8 @@ class RuntimeAddress:
     def __init__(
         self, *, region: str, account: str, agent: str, qualifiers: frozenset[str]
     ) -> None:
-        self.arn = f"arn:aws:bedrock-agentcore:{region}:{account}:runtime/{agent}"
+        partition = next((name for begins, name in _PARTITIONS if region.startswith(begins)), "aws")
+        self.arn = f"arn:{partition}:bedrock-agentcore:{region}:{account}:runtime/{agent}"
         self.agent = agent
         self.account = account
         self._qualifiers = qualifiers

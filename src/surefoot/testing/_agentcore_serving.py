@@ -47,6 +47,7 @@ Surface = Literal["runtime", "gateway", "identity"]
 
 _PATHS: Final[Mapping[str, str]] = {one.path: one.name for one in OPERATIONS.values()}
 _GATEWAY_PATH: Final = "/mcp"
+_METADATA: Final = "/.well-known/oauth-protected-resource"
 
 _FAULT_ROWS: Final[Mapping[SignatureFault, str]] = {
     "missing": "missing-token",
@@ -74,16 +75,16 @@ class Door:
     ) -> None:
         self.signatures: list[VerifiedSignature] = []
         self.faults: list[SignatureFault] = []
-        self._auth = auth
+        self.auth: Auth = auth
         self._verifier = verifier
         self._mint = mint
         self._now = now
 
     def refusal(self, received: Received, surface: str) -> AgentCoreRow | None:
         """The row for a request that is not let in."""
-        if self._auth == "none":
+        if self.auth == "none":
             return None
-        if self._auth == "bearer" and surface != "identity":
+        if self.auth == "bearer" and surface != "identity":
             return self._without_bearer(received, surface)
         try:
             made = self._verifier.verify(
@@ -223,6 +224,9 @@ class AgentCoreServing(Serving):
             passed = self._hop.rewrite(exchange.received.headers)
             exchange.received = replace(exchange.received, headers=passed)
         received = exchange.received
+        if self._door.auth == "bearer" and received.path.endswith(_METADATA):
+            await exchange.send_reply(Reply(message=self._described(received.path)))
+            return
         surface = surface_of(received)
         if surface is None:
             await exchange.send(404, (request_id(),), b"")
@@ -231,6 +235,14 @@ class AgentCoreServing(Serving):
         step = refused or self._steps.take(received)
         self.journal.update(exchange.number, step=step)
         await (step or Answer()).play(exchange)
+
+    def _described(self, path: str) -> dict[str, object]:
+        """What an OAuth client looks for below a protected resource (RFC 9728)."""
+        resource = path.removesuffix(_METADATA) or _GATEWAY_PATH
+        return {
+            "resource": self._origin + resource,
+            "authorization_servers": ["https://issuer.example"],
+        }
 
 
 def surface_of(received: Received) -> Surface | None:
