@@ -141,8 +141,9 @@ def _stated(answer: AnswerView, in_body: object) -> Verdict:
     if in_body is None:
         return headed
     bodied = Verdict(kind="throttle", retry_after=cast("float", in_body))
-    longer = (headed.retry_after or 0.0) > (bodied.retry_after or 0.0)
-    return headed if longer or bodied.retry_after is None else bodied
+    if headed.retry_after is None or bodied.retry_after is None:
+        return headed if headed.retry_after is not None else bodied
+    return max(headed, bodied, key=lambda verdict: verdict.retry_after or 0.0)
 
 
 def _error(body: bytes) -> dict[str, Any]:
