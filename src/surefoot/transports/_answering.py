@@ -24,7 +24,7 @@ from ._fencing import refusal
 from ._giveup import GiveUp, after_error, after_status, why_refused, written, written_error
 from ._note import NOTE, Note, note_of, state_of
 from ._opening import Opener
-from ._passing import Passing, passing
+from ._passing import Passing, kept_lines, passing
 from ._recorder import MARK, Record, mark_of
 from ._resuming import Resumptions, closing_event
 from ._standing import StandingStreams
@@ -46,7 +46,6 @@ __all__ = ["AnsweringTransport"]
 _JSON: Final = (b"content-type", b"application/json")
 _EVENTS: Final = (b"content-type", b"text/event-stream")
 _AUTH: Final = frozenset({401, 403})
-_KEPT: Final = frozenset({b"mcp-session-id", b"retry-after", b"www-authenticate"})
 
 
 class AnsweringTransport:
@@ -263,7 +262,7 @@ class AnsweringTransport:
             await self._let_go(response, record)
             if status in _AUTH and family.major > 1:
                 # A flow above may renew the credential here as well; 2.x lives through the rest.
-                return self._local(status, _kept(response), b"", record, family)
+                return self._local(status, kept_lines(response), b"", record, family)
             return self._local(202, [], b"", record, family)
         if (closed := self._not_resumed(status, request, record, family)) is not None:
             await self._let_go(response, record)
@@ -310,7 +309,7 @@ class AnsweringTransport:
         )
         if how is Passing.AS_IT_IS:
             return self._whole(response, record, family)
-        kept = _kept(response)
+        kept = kept_lines(response)
         if how is Passing.STATUS_ALONE:
             await self._let_go(response, record)
             body = written_error(given_up, record, code=note.code)
@@ -396,8 +395,3 @@ class AnsweringTransport:
     def _give_up_resumptions(self) -> None:
         for pending in self._resumptions.all():
             pending.give_up(self._file)
-
-
-def _kept(response: HTTPResponse) -> list[Line]:
-    """What of the checked headers keeps its meaning beside words of ours."""
-    return [line for line in response.headers.raw if line[0].lower() in _KEPT]

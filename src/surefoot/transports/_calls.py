@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 from surefoot.evidence import current_ledger
 
 if TYPE_CHECKING:
-    from surefoot.evidence import Ledger
+    from surefoot.evidence import Ledger, SpanSource
 
     from ._recorder import Record
 
@@ -24,13 +24,15 @@ __all__ = ["CallContext", "CallTable", "WatchedWriter", "calling"]
 class CallContext:
     """One call of a caller who told us more than the message says."""
 
-    __slots__ = ("ends", "ledger", "record")
+    __slots__ = ("ends", "ledger", "parent", "record")
 
     def __init__(self, *, ledger: Ledger | None = None, ends: float | None = None) -> None:
         self.ledger = ledger
         """The run of the caller's context."""
         self.ends = ends
         """Monotonic seconds at which the caller stops listening, or ``None`` (B6)."""
+        self.parent: object = None
+        """Where in the trace the caller is (B14)."""
         self.record: Record | None = None
         """The record of the request, once it is opened."""
 
@@ -63,21 +65,29 @@ class calling:  # noqa: N801 - reads as a statement: ``with calling(context):``
 
 
 class CallTable:
-    """Contexts of the messages of one stream that were written and not yet sent, by id."""
+    """Contexts of the messages of one stream that were written and not yet sent, by id.
 
-    __slots__ = ("_by_id",)
+    Args:
+        spans: Knows where in the trace a writer is, if anybody is tracing.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("_by_id", "_spans")
+
+    def __init__(self, spans: SpanSource | None = None) -> None:
+        self._spans = spans
         self._by_id: dict[tuple[type, object], CallContext] = {}
 
     def note(self, message_id: object) -> None:
         """Keep the writer's context for the message of this id."""
         ledger = current_ledger()
+        spans = self._spans
+        parent = spans.current() if spans is not None and spans.tracing() else None
         context = _current.get()
-        if context is None and ledger is not None:
+        if context is None and (ledger is not None or parent is not None):
             context = CallContext()
         if context is not None:
             context.ledger = ledger
+            context.parent = parent
             self._by_id[type(message_id), message_id] = context
 
     def take(self, message_id: object) -> CallContext | None:

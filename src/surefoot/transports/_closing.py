@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 
+from surefoot.evidence import MAX_CONTENT
+
 from ._family import finished
 from ._giveup import why_refused
 from ._note import state_of
@@ -68,6 +70,8 @@ class ClosingStream:
         self._file = file
         # A digest of what nobody records is work for nothing.
         self._digest = None if record.ledger is None else sha256()
+        owner = record if self._awaited is None else self._awaited.record
+        self._kept = bytearray() if owner.keeps_content else None
         self._length = 0
         self._iterator: AsyncGenerator[bytes, None] | None = None
         self._open = True
@@ -117,6 +121,8 @@ class ClosingStream:
         if self._digest is not None:
             self._digest.update(part)
         self._length += len(part)
+        if self._kept is not None and len(self._kept) <= MAX_CONTENT:
+            self._kept += part
         return part
 
     async def close(self) -> None:
@@ -160,6 +166,9 @@ class ClosingStream:
         record.answer_length = self._length
         record.answer_sha256 = None if self._digest is None else self._digest.hexdigest()
         awaited = self._awaited
+        if awaited is not None:
+            # What answers a call is what its last stream gave its client.
+            awaited.record.answered_by(record, self._kept)
         if awaited is None and self._state.last_id is not None:
             self._resumptions.stood((self._session(), self._state.last_id))
         if awaited is not None and self._state.replied:

@@ -45,7 +45,7 @@ class Learned:
         self._report = report
         self._reported: set[str] = set()
         self._lists: OrderedDict[object, frozenset[str]] = OrderedDict()
-        self._calls: OrderedDict[bytes, str] = OrderedDict()
+        self._calls: OrderedDict[bytes, tuple[str, float]] = OrderedDict()
         self._lock = threading.Lock()
 
     def hinted(self, tool: str | None) -> bool:
@@ -90,19 +90,21 @@ class Learned:
                 repeatable = (hints.get("readOnlyHint"), hints.get("idempotentHint"))
                 _keep(self._hints, name, True in repeatable, _MOST_HINTS)
 
-    def begun(self, call_id: str, state: object) -> None:
-        """A round of a call ended with the state that its next round will carry."""
-        if isinstance(state, str):
-            with self._lock:
-                _keep(self._calls, _digest(b"state", state), call_id, _MOST_CALLS)
+    def begun(self, call_id: str, state: object, began: float) -> bool:
+        """A round of a call ended with the state that its next round will carry, if it has one."""
+        if not isinstance(state, str):
+            return False
+        with self._lock:
+            _keep(self._calls, _digest(b"state", state), (call_id, began), _MOST_CALLS)
+        return True
 
-    def mismatched(self, call_id: str, asked: Outgoing) -> None:
+    def mismatched(self, call_id: str, asked: Outgoing, began: float) -> None:
         """A call was refused for its headers, and will be sent again with others."""
         with self._lock:
-            _keep(self._calls, _same(asked), call_id, _MOST_CALLS)
+            _keep(self._calls, _same(asked), (call_id, began), _MOST_CALLS)
 
-    def call_of(self, asked: Outgoing) -> str | None:
-        """The call that this request goes on with, or ``None`` where it is a call of its own."""
+    def call_of(self, asked: Outgoing) -> tuple[str, float] | None:
+        """The call that this request goes on with, and when that began; ``None`` for a new one."""
         if not self._calls:
             return None
         state = asked.request_state

@@ -22,7 +22,7 @@ from ._notices import origin_of
 from ._recorder import Record
 
 if TYPE_CHECKING:
-    from surefoot.evidence import Ledger
+    from surefoot.evidence import Ledger, SpanSource
     from surefoot.policy import Replay
     from surefoot.wire import Outgoing
 
@@ -45,9 +45,14 @@ class Opener:
         max_body: Bytes of a request body that are kept for a repeat (D10).
         calls: What the callers of one stream said of their messages beside the messages.
         learned: What the server's answers have taught so far.
+        spans: Where attempts get their spans.
+        where: The origin of every request, where that is known.
     """
 
-    __slots__ = ("_calls", "_clock", "_learned", "_ledger", "_max_body", "_name", "_replay")
+    __slots__ = (
+        "_calls", "_clock", "_learned", "_ledger", "_max_body", "_name", "_replay", "_spans",
+        "_where",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -59,6 +64,8 @@ class Opener:
         max_body: int = MAX_REQUEST_BODY,
         calls: CallTable | None = None,
         learned: Learned | None = None,
+        spans: SpanSource | None = None,
+        where: str | None = None,
     ) -> None:
         self._replay = replay
         self._name = name
@@ -67,6 +74,8 @@ class Opener:
         self._max_body = max_body
         self._calls = calls
         self._learned = learned
+        self._spans = spans
+        self._where = where
 
     async def open(self, request: HTTPRequest, family: Family) -> Record:
         """Buffer the body, and begin the record of a request."""
@@ -105,18 +114,33 @@ class Opener:
             # The context of the request decides, not that in which its answer is closed (R22).
             ledger=current_ledger() or self._ledger,
         )
-        if self._calls is None:
-            return record
-        outgoing = record.outgoing
-        if outgoing is not None and outgoing.kind == "request":
-            context = self._calls.take(outgoing.id)
-            if context is not None:
-                record.ledger = context.ledger or record.ledger
-                record.ends = context.ends
-                if context.record is None or outgoing.is_tool_call:
-                    # The SDK may ask for the list of tools on behalf of the same call.
-                    context.record = record
+        if self._spans is not None and self._spans.tracing():
+            record.spans = self._spans
+        if self._calls is not None:
+            self._of_its_caller(record, self._calls)
+        if record.ledger is not None and record.ledger.content != "full":
+            # In clear it is filed where the secrets of its first attempt are known.
+            record.begin()
         return record
+
+    @staticmethod
+    def _of_its_caller(record: Record, calls: CallTable) -> None:
+        """Take over what the caller said of this message, beside the message."""
+        outgoing = record.outgoing
+        if outgoing is None or outgoing.kind != "request":
+            return
+        context = calls.take(outgoing.id)
+        if context is not None:
+            record.ledger = context.ledger or record.ledger
+            record.ends = context.ends
+            record.parent = context.parent
+            if context.record is None or outgoing.is_tool_call:
+                # The SDK may ask for the list of tools on behalf of the same call.
+                context.record = record
+
+    def origin(self, url: Any) -> str:
+        """The origin of a request, the only part of a URL that a span carries (B14)."""
+        return self._where or origin_of(url)
 
     def endpoint(self, url: Any) -> str:
         """The label, or the origin of a URL."""
@@ -155,10 +179,12 @@ class Opener:
     def call_id(self, record: Record) -> str:
         """Our id for the call that a request is, or goes on with (D33)."""
         asked = record.outgoing
-        known = None
         if self._learned is not None and asked is not None:
             known = self._learned.call_of(asked)
-        return known or secrets.token_hex(8)
+            if known is not None:
+                call_id, record.call_began = known
+                return call_id
+        return secrets.token_hex(8)
 
     def heard(self, record: Record, message: Mapping[str, Any]) -> None:
         """Learn from an answer of the server's own, as it was checked."""
@@ -173,9 +199,17 @@ class Opener:
             if isinstance(result, dict):
                 told = cast("dict[str, Any]", result)
                 if "requestState" in told and record.call_id is not None:
-                    self._learned.begun(record.call_id, told["requestState"])
+                    state = told["requestState"]
+                    record.goes_on = self._learned.begun(record.call_id, state, _began(record))
             elif record.code == HEADER_MISMATCH and record.call_id is not None:
-                self._learned.mismatched(record.call_id, asked)
+                # The SDK sends it again once, with other headers.
+                record.goes_on = record.call_began is None
+                self._learned.mismatched(record.call_id, asked, _began(record))
+
+
+def _began(record: Record) -> float:
+    """When the call began of which this request is a part."""
+    return record.started if record.call_began is None else record.call_began
 
 
 @lru_cache(maxsize=256)

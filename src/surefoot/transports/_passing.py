@@ -11,10 +11,13 @@ from enum import Enum
 from typing import TYPE_CHECKING, Final, Literal
 
 if TYPE_CHECKING:
+    from ._family import HTTPResponse, Line
     from ._note import Note
     from ._recorder import Record
 
-__all__ = ["Passing", "passing"]
+__all__ = ["Passing", "kept_lines", "passing"]
+
+_KEPT: Final = frozenset({b"mcp-session-id", b"retry-after", b"www-authenticate"})
 
 _AUTH: Final = frozenset({401, 403})
 _DISCOVER_STATUSES: Final = frozenset({400, 401, 403, 404})
@@ -93,3 +96,8 @@ def _says_no(status: int, note: Note) -> bool:
 def _is_trouble(code: int | None) -> bool:
     """Codes of a server that is in trouble: internal error, and the range left to servers."""
     return code is not None and (code == -32603 or -32099 <= code <= -32000)
+
+
+def kept_lines(response: HTTPResponse) -> list[Line]:
+    """What of the checked headers keeps its meaning beside words of ours."""
+    return [line for line in response.headers.raw if line[0].lower() in _KEPT]

@@ -8,38 +8,51 @@ second series, hidden behind somebody else's wrapper, from multiplying sends (R2
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 
-from surefoot.evidence import Attempt, RequestAttempts
+from surefoot.evidence import CallEnded, CallStarted, CredentialVended, Pending, RequestAttempts
+
+from ._filing import (
+    arguments_in_clear,
+    call_ended,
+    call_started,
+    first_part,
+    request_attempts,
+    says_that_it_failed,
+)
+from ._sent import Sent
 
 if TYPE_CHECKING:
     from surefoot.errors import CredentialError
     from surefoot.evidence import (
         AnswerForm,
-        Effect,
         Ended,
+        Entry,
         Ledger,
-        Outcome,
-        Reason,
-        RefusalKind,
+        SpanSource,
         Why,
     )
-    from surefoot.policy import Call, Permission
+    from surefoot.policy import Call
     from surefoot.wire import Outgoing
 
     from ._family import HTTPRequest
     from ._fencing import Fencing
     from ._opening import Opener
+    from ._seal import Seal
 
 __all__ = ["MARK", "Record", "Sent", "mark_of"]
 
 MARK: Final = "surefoot.record"
 """The name under which a record hangs on ``request.extensions``."""
 
+
+_SMALL: Final = 4096
+"""Bytes of a body that may wait for a sink with its record; a larger one is digested at once."""
 
 _CANCELLED: Final = -32800
 """What servers answer to a request that ``notifications/cancelled`` ended."""
@@ -48,38 +61,6 @@ _CANCELLED: Final = -32800
 def mark_of(request: HTTPRequest) -> Record | None:
     """The record of the series that this request is already part of, or ``None``."""
     return request.extensions.get(MARK)
-
-
-class Sent:
-    """One attempt while it is being made; becomes an ``Attempt`` when the record is filed.
-
-    What an attempt usually is stands on the class, so that an uneventful one costs two fields.
-    """
-
-    reason: Reason
-    outcome: Outcome = "cut"
-    effect: Effect = "unknown"
-    status: int | None = None
-    kind: RefusalKind | None = None
-    error: str | None = None
-    retry_after: float | None = None
-    malformed: bool = False
-    wait: float | None = None
-    permission: Permission | None = None
-    credential: str | None = None
-    hits: int = 0
-    unsearched: int = 0
-    """Secrets that this attempt carried and that are too short to search for (B7)."""
-    proven: bool = False
-    """Errors from below prove what left."""
-    refreshable: bool = False
-    """A forced vend could hand out another credential than the one that this attempt carried."""
-    steps_up: bool = False
-    """It could hand out one with more scopes."""
-
-    def __init__(self, reason: Reason, started: float) -> None:
-        self.reason = reason
-        self.started = self.ended = started
 
 
 class Record:
@@ -111,6 +92,8 @@ class Record:
     waited: float = 0.0
     unanswered: bool = False
     """Some attempt had no answer and is not proven unsent."""
+    unsure: bool = False
+    """What answered it leaves open whether it ran, and its client was told so."""
     completed: bool = False
     """A result was handed on, so what happened to earlier attempts no longer matters."""
     credential_error: CredentialError | None = None
@@ -121,8 +104,16 @@ class Record:
     answer_form: AnswerForm | None = None
     answer_length: int | None = None
     answer_sha256: str | None = None
-    rebuilt: bool = False
-    """What the client reads was written by us and not by the server."""
+    content: bytes | None = None
+    """The same in clear, where the app asked for that."""
+    private: bool = False
+    """What the client is given is for its eyes alone: a URL of consent is a capability (R117)."""
+    told_failed: bool | None = None
+    """What the client was told says of itself that it failed; ``None`` until it is told."""
+    goes_on: bool = False
+    """A later request will go on with this call (D33)."""
+    call_began: float | None = None
+    """Monotonic seconds at which the call began of which this is a later round."""
     hook_failures: int = 0
     filed: bool = False
     ends: float | None = None
@@ -137,11 +128,18 @@ class Record:
     """The wait under way, which a cancellation by message ends."""
     cancellable: bool = False
     """A message could cancel it, so that its waits have to be ended from elsewhere."""
+    spans: SpanSource | None = None
+    """Where its attempts get their spans; ``None`` where nobody is tracing."""
+    parent: object = None
+    """Where in the trace its caller was, where that is not where it is sent."""
+    begun: bool = False
+    """That its call begins is filed, or need not be."""
     _outgoing: Outgoing | None = None
     _unread: bool = True
     _call: Call | None = None
     _endpoint: str | None = None
     _call_id: str | None = None
+    _arguments: tuple[int | None, str | None] | None = None
 
     def __init__(
         self,
@@ -196,11 +194,46 @@ class Record:
             self._call_id = self._opener.call_id(self)
         return self._call_id
 
+    @property
+    def arguments(self) -> tuple[int | None, str | None]:
+        """Length and SHA-256 of the canonical arguments; twice ``None`` where there are none."""
+        if self._arguments is None:
+            asked = self.outgoing
+            content = None if asked is None else asked.canonical_arguments()
+            self._arguments = (
+                (None, None) if content is None else (len(content), sha256(content).hexdigest())
+            )
+        return self._arguments
+
+    @property
+    def keeps_content(self) -> bool:
+        """The app asked for what the client is given in clear, and it is nobody's secret."""
+        wanted = self.ledger is not None and self.ledger.content == "full"
+        return wanted and self.call.is_tool_call and not self.private
+
     def heard(self, message: Mapping[str, Any]) -> None:
         """Take note of an answer of the server's own, as it was checked."""
         if "error" in message:
             self.code = message["error"]["code"]
+        self.told_failed = says_that_it_failed(message)
+        self.goes_on = False
         self._opener.heard(self, message)
+
+    def given(self, body: bytes) -> None:
+        """Take note of exactly what the client is given."""
+        self.answer_length = len(body)
+        self.answer_sha256 = sha256(body).hexdigest()
+        self.content = first_part(body) if self.keeps_content else None
+
+    def answered_by(self, other: Record, content: bytearray | None) -> None:
+        """Take over what the client was given for it by the stream of another request."""
+        if other is not self:
+            self.answer_form = other.answer_form
+            self.answer_length, self.answer_sha256 = other.answer_length, other.answer_sha256
+            if other.told_failed is not None:
+                self.told_failed = other.told_failed
+        if content is not None:
+            self.content = first_part(bytes(content))
 
     def let_go(self) -> None:
         """Let go of what can be read again: thousands of calls may wait at once."""
@@ -221,6 +254,11 @@ class Record:
         """No answer came to some attempt, nothing proves it unsent, and no result settled it."""
         return self.unanswered and not self.completed
 
+    @property
+    def left_open(self) -> bool:
+        """What the evidence and the last span say of it."""
+        return (self.may_have_run or self.unsure) and self.call.is_tool_call
+
     def end(self, ended: Ended, why: Why, status: int | None = None) -> None:
         """Write down how the request ended; the first word stands."""
         if self.ended is None:
@@ -228,8 +266,54 @@ class Record:
             self.why = why
             self.status = status
 
+    def begin(self, seal: Seal | None = None) -> None:
+        """File that a call begins, once; a later round of it begins none.
+
+        Args:
+            seal: What is secret in the attempt that is about to be made. Without it nothing is
+                known to be free of secrets, and so nothing is filed in clear.
+        """
+        ledger = self.ledger
+        if ledger is None or self.begun:
+            return
+        self.begun = True
+        call_id = self.call_id
+        if call_id is None or self.call_began is not None:
+            return
+        if seal is not None and self.keeps_content:
+            ledger.file(call_started(self, call_id, arguments_in_clear(self, seal)))
+        elif self._small:
+            ledger.file(Pending(CallStarted.type, partial(call_started, self, call_id)))
+        else:
+            ledger.file(call_started(self, call_id))
+
+    def vended(self, service: str, kind: str) -> None:
+        """File that a credential was handed out for an attempt: its kind, and nothing of it."""
+        if self.ledger is not None:
+            self.ledger.file(CredentialVended(service=service, kind=kind, call_id=self.call_id))
+
+    def trace(self, sent: Sent) -> None:
+        """Open the span of an attempt that begins now (B14)."""
+        if self.spans is not None:
+            sent.span = self.spans.open(
+                number=len(self.sent),
+                endpoint=self.endpoint,
+                origin=self._opener.origin(self._url),
+                http_method=self.http_method,
+                method=self.call.method,
+                tool=self.call.tool,
+                parent=self.parent,
+            )
+
+    def traced(self, sent: Sent) -> None:
+        """End the span of an attempt, once what follows it is decided."""
+        span, sent.span = sent.span, None
+        if span is not None:
+            unknown = sent.effect == "unknown" and sent.outcome in ("unanswered", "cut")
+            span.end(sent, may_have_run=unknown and self.call.is_tool_call)
+
     def file(self, now: float) -> None:
-        """File the record, once."""
+        """File the record, once, and how its call ended; end the last span."""
         if self.filed:
             return
         self.filed = True
@@ -238,51 +322,23 @@ class Record:
             self.unanswered = True
             self.ended, self.why = "cut", "cancelled"
         if self.ledger is not None:
-            self.ledger.file(self.as_evidence(now))
+            self._file(self.ledger, now)
+        if self.spans is not None and self.sent and (span := self.sent[-1].span) is not None:
+            self.sent[-1].span = None
+            span.end(self.sent[-1], may_have_run=self.left_open)
 
-    def as_evidence(self, now: float) -> RequestAttempts:
-        """The record as plain values, with no request, header or body in it."""
-        arguments = None if self.outgoing is None else self.outgoing.canonical_arguments()
-        return RequestAttempts(
-            method=self.call.method or self.http_method,
-            tool=self.call.tool,
-            endpoint=self.endpoint,
-            attempts=tuple(self._attempts()),
-            ended=self.ended or "cut",
-            why=self.why or "cancelled",
-            status=self.status,
-            waited_seconds=self.waited,
-            duration_seconds=max(0.0, now - self.started),
-            may_have_run=self.may_have_run and self.call.is_tool_call,
-            answer_form=self.answer_form,
-            answer_length=self.answer_length,
-            answer_sha256=self.answer_sha256,
-            request_length=None if arguments is None else len(arguments),
-            request_sha256=None if arguments is None else sha256(arguments).hexdigest(),
-            family=self.family,
-            hook_failures=self.hook_failures,
-            call_id=self.call_id,
-        )
+    def _file(self, ledger: Ledger, now: float) -> None:
+        """What is small is put together where it is written out, and not while a call waits."""
+        if not self.begun:
+            self.begin()
+        attempts = partial(request_attempts, self, now)
+        filed: Entry | Pending
+        filed = Pending(RequestAttempts.type, attempts) if self._small else attempts()
+        if self.call.is_tool_call and not self.goes_on:
+            ledger.file(filed, Pending(CallEnded.type, partial(call_ended, self, now)))
+        else:
+            ledger.file(filed)
 
-    def _attempts(self) -> Sequence[Attempt]:
-        return [
-            Attempt(
-                number=number,
-                outcome=one.outcome,
-                status=one.status,
-                kind=one.kind,
-                effect=one.effect,
-                started_seconds=one.started - self.started,
-                duration_seconds=max(0.0, one.ended - one.started),
-                error=one.error,
-                retry_after_seconds=one.retry_after,
-                retry_after_malformed=one.malformed,
-                wait_seconds=one.wait,
-                permission=one.permission,
-                reason=one.reason,
-                credential=one.credential,
-                scrubbed_hits=one.hits,
-                sends_at_least_one=one.outcome == "unanswered" and not one.proven,
-            )
-            for number, one in enumerate(self.sent, 1)
-        ]
+    @property
+    def _small(self) -> bool:
+        return self._body is not None and len(self._body) <= _SMALL

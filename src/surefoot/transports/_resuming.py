@@ -135,7 +135,7 @@ def _key(request: HTTPRequest) -> Key | None:
 def closing_event(outcome: Outcome, pending: Pending, rule: str | None = None) -> bytes:
     """The last event of a stream that has no answer: ours, in the form for its method."""
     record = pending.record
-    record.unanswered = True
+    record.unanswered = record.told_failed = True
     record.ended = None
     record.end("cut", "unreadable" if rule is not None else "stream-cut", 200)
     given_up = GiveUp(outcome=outcome, rule=rule)

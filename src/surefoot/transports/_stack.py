@@ -23,7 +23,7 @@ from ._vending import VendingTransport
 if TYPE_CHECKING:
     from surefoot.credentials import CredentialProvider, Secret
     from surefoot.errors import AuthorizationRequiredError
-    from surefoot.evidence import Ledger
+    from surefoot.evidence import Ledger, SpanSource
     from surefoot.policy import Fence, Replay
 
     from ._calls import CallTable
@@ -66,6 +66,7 @@ class StackPlan:
     fence: Fence | None = None
     calls: CallTable | None = None
     learned: Learned | None = None
+    spans: SpanSource | None = None
 
 
 def build_stack(wire: AsyncTransport, plan: StackPlan) -> AnsweringTransport:
@@ -121,6 +122,7 @@ def build_stack(wire: AsyncTransport, plan: StackPlan) -> AnsweringTransport:
         fencing=_fencing(plan),
         calls=plan.calls,
         learned=plan.learned,
+        spans=plan.spans,
     )
 
 

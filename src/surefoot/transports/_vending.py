@@ -153,7 +153,7 @@ class VendingTransport:
             if error is None:
                 error = self._leaves(sent, record, issued)
             if error is None:
-                seal = self._seal(request, copy, issued)
+                seal = self._seal(request, copy, issued, record)
                 try:
                     response = await self.wrapped.handle_async_request(copy)
                 except Exception as raised:  # noqa: BLE001 - its text or frames may quote the headers
@@ -217,6 +217,7 @@ class VendingTransport:
             )
         if record is not None:
             record.rejected = issued.generation
+            record.vended(self._service, issued.kind)
         return issued, None
 
     def _heard(self, status: int, issued: Issued, record: Record | None) -> None:
@@ -247,9 +248,18 @@ class VendingTransport:
             return error
         return CredentialError(f"{whose} raised {type(error).__name__}", service=self._service)
 
-    def _seal(self, request: HTTPRequest, copy: HTTPRequest, issued: Issued | None) -> Seal:
+    def _seal(
+        self,
+        request: HTTPRequest,
+        copy: HTTPRequest,
+        issued: Issued | None,
+        record: Record | None,
+    ) -> Seal:
         """What was secret in this attempt: vended, added by the signer, or already there."""
-        return Seal(lambda: (issued, self._others(request, copy, issued)))
+        seal = Seal(lambda: (issued, self._others(request, copy, issued)))
+        if record is not None and not record.begun:
+            record.begin(seal)
+        return seal
 
     def _others(
         self, request: HTTPRequest, copy: HTTPRequest, issued: Issued | None

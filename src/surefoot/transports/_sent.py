@@ -1,0 +1,72 @@
+"""The law of this file: of an attempt under way stands here what its layers know, and no more."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from surefoot.evidence import AttemptSpan, Effect, Outcome, Reason, RefusalKind
+    from surefoot.policy import Permission
+
+__all__ = ["Sent"]
+
+
+class Sent:
+    """One attempt while it is being made; becomes an ``Attempt`` when the record is filed.
+
+    What an attempt usually is stands on the class, so that an uneventful one costs two fields.
+    """
+
+    reason: Reason
+    outcome: Outcome = "cut"
+    effect: Effect = "unknown"
+    status: int | None = None
+    kind: RefusalKind | None = None
+    error: str | None = None
+    retry_after: float | None = None
+    malformed: bool = False
+    wait: float | None = None
+    permission: Permission | None = None
+    credential: str | None = None
+    hits: int = 0
+    unsearched: int = 0
+    """Secrets that this attempt carried and that are too short to search for (B7)."""
+    proven: bool = False
+    """Errors from below prove what left."""
+    refreshable: bool = False
+    """A forced vend could hand out another credential than the one that this attempt carried."""
+    steps_up: bool = False
+    """It could hand out one with more scopes."""
+    span: AttemptSpan | None = None
+    """Its span, until what follows it is decided (B14)."""
+
+    def __init__(self, reason: Reason, started: float) -> None:
+        self.reason = reason
+        self.started = self.ended = started
+
+    # What its span asks for, by the names that an ``Attempt`` has.
+
+    @property
+    def duration_seconds(self) -> float:
+        """Seconds that it took."""
+        return max(0.0, self.ended - self.started)
+
+    @property
+    def retry_after_seconds(self) -> float | None:
+        """What the server stated."""
+        return self.retry_after
+
+    @property
+    def retry_after_malformed(self) -> bool:
+        """It stated something that means nothing."""
+        return self.malformed
+
+    @property
+    def wait_seconds(self) -> float | None:
+        """The wait taken after it."""
+        return self.wait
+
+    @property
+    def scrubbed_hits(self) -> int:
+        """How often a secret was found in its answer."""
+        return self.hits
