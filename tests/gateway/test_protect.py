@@ -233,3 +233,27 @@ def test_what_is_no_async_client_is_refused_at_once(wrong: Any) -> None:
         Gateway("http://127.0.0.1:1/mcp").protect(wrong)
     assert "canary" not in str(caught.value)
     assert getattr(wrong, "_transport", None) is before
+
+
+@pytest.mark.parametrize("option", ["credentials", "signer"])
+async def test_a_second_gateways_own_credentials_are_not_lost_in_silence(option: str) -> None:
+    """R83, R105. They would never be used; the client is as it was, and nothing secret is said."""
+    url = "http://127.0.0.1:1/mcp"
+    canary = "canary-of-a-token-77d1"
+
+    async def signer(request: Any) -> Any:
+        return request
+
+    brought: Any = {"credentials": Bearer(canary), "signer": signer}[option]
+    async with FAMILY.AsyncClient() as client:
+        Gateway(url).protect(client)
+        before = client._transport
+        with pytest.raises(ValueError, match=f"another Gateway, whose {option}") as caught:
+            Gateway(url, **{option: brought}).protect(client)
+        assert client._transport is before
+        assert canary not in str(caught.value)
+    async with FAMILY.AsyncClient() as client:
+        Gateway(url, **{option: brought}).protect(client)
+        once = client._transport
+        Gateway(url, name="beside").protect(client)
+        assert client._transport is not once

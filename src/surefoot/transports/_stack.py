@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from surefoot.policy import Retry, Rule, ThrottleRule
 
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["StackPlan", "build_stack", "is_stack_for", "retrying"]
 
 _ON: Final = Retry()
+_Layer = TypeVar("_Layer")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,8 +77,8 @@ def build_stack(wire: AsyncTransport, plan: StackPlan) -> AnsweringTransport:
     series takes this Gateway's ledger and declaration.
 
     Raises:
-        ValueError: the stack below declares something else for the same endpoint, or acts for
-            another principal.
+        ValueError: the stack below declares something else for the same endpoint, acts for
+            another principal, or has other credentials or another signer.
     """
     if isinstance(wire, AnsweringTransport) and _same_endpoint(wire, plan):
         return _joined(wire, plan)
@@ -158,9 +159,18 @@ def _joined(stack: AnsweringTransport, plan: StackPlan) -> AnsweringTransport:
             "use; protect a client of its own for each"
         )
         raise ValueError(msg)
+    vending = _below(stack, VendingTransport)
+    for option in ("credentials", "signer"):
+        brought = getattr(plan, option)
+        if brought is not None and vending is not None and brought is not vending.uses(option):
+            msg = (
+                f"client: it is already protected by another Gateway, whose {option} would be used "
+                f"and not this one's; give it to the first, or protect a client of its own"
+            )
+            raise ValueError(msg)
     # The outermost layer opens the record, so a ledger that joins has to reach it (R83).
     changes: dict[str, Any] = {} if plan.ledger is None else {"ledger": plan.ledger}
-    series = _series_below(stack)
+    series = _below(stack, RetryingTransport)
     if series is None:
         return stack.rewrapped(stack.wrapped, **changes)
     replay = plan.replay if plan.replay.declares else None
@@ -187,16 +197,16 @@ def retrying(
     """
     if retry is None:
         return wrapped
-    series = None if wrapped is None else _series_below(wrapped)
+    series = None if wrapped is None else _below(wrapped, RetryingTransport)
     if wrapped is None or series is None:
         return RetryingTransport(wrapped, retry=retry, **settings)
     rule = Rule(recognise=ThrottleRule(), limits=retry.limits, on_retry=retry.on_retry)
     return _rebuilt(wrapped, series, series.joined(rule))
 
 
-def _series_below(transport: Any) -> RetryingTransport | None:
-    """The series that a transport runs, through layers that say what they wrap."""
-    while transport is not None and not isinstance(transport, RetryingTransport):
+def _below(transport: Any, layer: type[_Layer]) -> _Layer | None:
+    """The layer of a kind inside a transport, through layers that say what they wrap."""
+    while transport is not None and not isinstance(transport, layer):
         if not hasattr(transport, "rewrapped"):
             return None
         transport = transport.wrapped

@@ -107,6 +107,10 @@ class VendingTransport:
             **self._asks, "credentials": credentials, "signer": signer, "headers": headers,
         }  # fmt: skip
 
+    def uses(self, option: Literal["credentials", "signer"]) -> object:
+        """The provider, or the signer, that this layer was built with."""
+        return self._settings[option]
+
     @property
     def proves_not_sent(self) -> bool | None:
         """As the transport below: this layer sends nothing of its own."""
