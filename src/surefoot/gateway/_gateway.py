@@ -18,7 +18,7 @@ import anyio.to_thread
 
 from surefoot.credentials import Secret
 from surefoot.policy import Fence, Replay, Retry, Rule
-from surefoot.sinks import ledger_for
+from surefoot.sinks import ledger_for, spans_and_events
 from surefoot.transports import (
     CallTable,
     Clock,
@@ -38,6 +38,7 @@ from ._session import GatewaySession
 if TYPE_CHECKING:
     from surefoot.credentials import Credential, CredentialProvider
     from surefoot.errors import AuthorizationRequiredError
+    from surefoot.evidence import SpanSource
     from surefoot.sinks import Target
     from surefoot.transports import Signer
 
@@ -68,7 +69,8 @@ class Gateway:
         answers: ``"checked"`` or ``"strict"`` (D20).
         caller_timeout: Seconds after which the caller stops listening; no wait outlasts it (B6).
         on_authorization: Told when a person must consent first.
-        evidence: Where evidence goes outside any run: a path, a sink, or a function of one event.
+        evidence: Where evidence goes outside any run: a path, a sink, or a function of one event;
+            or an ``OpenTelemetrySpans`` of another provider than the program's own.
         clock: Time; for tests.
         draw: Chance, uniform in [0, 1); for tests.
 
@@ -94,7 +96,7 @@ class Gateway:
         answers: Answers = "checked",
         caller_timeout: float | None = None,
         on_authorization: Callable[[AuthorizationRequiredError], object] | None = None,
-        evidence: Target | None = None,
+        evidence: Target | SpanSource | None = None,
         clock: Clock | None = None,
         draw: Callable[[], float] = chance,
     ) -> None:
@@ -116,10 +118,9 @@ class Gateway:
             draw=draw,
         )
         self._clock: Clock = clock or SystemClock()
+        self._spans, events = spans_and_events(evidence)
         self._ledger = (
-            None
-            if evidence is None
-            else ledger_for(evidence, now=self._clock.now, option="evidence")
+            None if events is None else ledger_for(events, now=self._clock.now, option="evidence")
         )
         self._draw = draw
         self._rules: tuple[Rule, ...] = ()
@@ -162,7 +163,7 @@ class Gateway:
         ``settings`` go to the SDK's own Streamable HTTP transport (``terminate_on_close``, …).
         Yields two streams on both majors of the SDK.
         """
-        table = CallTable()
+        table = CallTable(self._spans)
         client: Any = http_library().AsyncClient(timeout=default_timeout())
         self._protect(client, self._plan(auth_above=False, calls=table))
         async with client, streams(self.url, client, **settings) as (read, write):
@@ -330,6 +331,7 @@ class Gateway:
             fence=self._fence,
             calls=calls,
             learned=self._learned,
+            spans=self._spans,
         )
         return replace(plan, **self._changes) if self._changes else plan
 

@@ -5,7 +5,7 @@ from ._logging import LoggingSink
 from ._reading import Unreadable, read_events
 from ._record import ledger_for, record
 from ._spans import OpenTelemetrySpans
-from ._targets import FanOutSink, Target
+from ._targets import FanOutSink, Target, spans_and_events
 
 __all__ = [
     "FanOutSink",
@@ -17,4 +17,5 @@ __all__ = [
     "ledger_for",
     "read_events",
     "record",
+    "spans_and_events",
 ]

@@ -10,15 +10,24 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from inspect import iscoroutinefunction
-from typing import Any, Final, cast
+from typing import Any, Final, TypeGuard, cast
 
-from surefoot.evidence import Delivery, EventSink, Filed
+from surefoot.evidence import Delivery, EventSink, Filed, SpanSource
 
 from ._courier import AT_EXIT_SECONDS, QUEUE, Carried, Courier
 from ._json_lines import JsonLinesSink
 from ._loud import loud
+from ._spans import OpenTelemetrySpans
 
-__all__ = ["CallableSink", "FanOutSink", "QueuedSink", "Target", "as_sink", "let_go"]
+__all__ = [
+    "CallableSink",
+    "FanOutSink",
+    "QueuedSink",
+    "Target",
+    "as_sink",
+    "let_go",
+    "spans_and_events",
+]
 
 Target = str | os.PathLike[str] | EventSink | Callable[[Mapping[str, Any]], object]
 """Where events can go."""
@@ -89,7 +98,8 @@ class FanOutSink:
     """Hands each event to several sinks; what one of them does, the others never notice.
 
     Args:
-        targets: Paths, sinks, or functions.
+        targets: Paths, sinks, or functions; and where a Gateway's spans come from, if one of them
+            is an ``OpenTelemetrySpans``: it takes no events.
 
     Raises:
         TypeError: a target is none of these.
@@ -97,10 +107,12 @@ class FanOutSink:
 
     never_stalls: Final = True
 
-    def __init__(self, *targets: Target) -> None:
-        self._sinks = tuple(as_sink(target) for target in targets)
+    def __init__(self, *targets: Target | SpanSource) -> None:
+        self.spans = next((target for target in targets if _opens_spans(target)), None)
+        """What opens spans for the Gateway that has this as its evidence, or ``None``."""
+        self._given = tuple(cast("Target", one) for one in targets if not _opens_spans(one))
+        self._sinks = tuple(as_sink(target) for target in self._given)
         self._deliveries = tuple(Delivery(sink, alarm=loud) for sink in self._sinks)
-        self._given = targets
 
     @property
     def dropped(self) -> int:
@@ -129,6 +141,18 @@ class FanOutSink:
         return _each(ours, "close", timeout) & _each(theirs, "flush", timeout)
 
 
+def spans_and_events(target: Target | SpanSource | None) -> tuple[SpanSource, Target | None]:
+    """What a Gateway's evidence says of spans, and of events; spans are the program's own else."""
+    if target is not None and _opens_spans(target):
+        return target, None
+    spans = target.spans if isinstance(target, FanOutSink) else None
+    return spans or OpenTelemetrySpans(), cast("Target | None", target)
+
+
+def _opens_spans(target: object) -> TypeGuard[SpanSource]:
+    return callable(getattr(target, "tracing", None)) and callable(getattr(target, "open", None))
+
+
 def as_sink(target: Target, *, option: str = "target") -> EventSink:
     """The sink that a target stands for; the target itself where that can be called at once.
 
@@ -138,6 +162,9 @@ def as_sink(target: Target, *, option: str = "target") -> EventSink:
     """
     if isinstance(target, (str, os.PathLike)):
         return JsonLinesSink(cast("str | os.PathLike[str]", target))
+    if _opens_spans(target):
+        msg = f"{option}: spans belong to a Gateway; pass it as Gateway(evidence=...)"
+        raise TypeError(msg)
     emit = getattr(target, "emit", None)
     if not callable(emit) and not callable(target):
         msg = f"{option}: must be {_WAYS}"

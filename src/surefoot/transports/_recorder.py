@@ -139,6 +139,8 @@ class Record:
     _call: Call | None = None
     _endpoint: str | None = None
     _call_id: str | None = None
+    _held: tuple[Entry | Pending, ...] = ()
+    """What is filed once it is filed that the call begins."""
     _arguments: tuple[int | None, str | None] | None = None
 
     def __init__(
@@ -277,20 +279,29 @@ class Record:
         if ledger is None or self.begun:
             return
         self.begun = True
+        entries, self._held = self._held, ()
         call_id = self.call_id
-        if call_id is None or self.call_began is not None:
-            return
+        if call_id is not None and self.call_began is None:
+            entries = (self._started(call_id, seal), *entries)
+        if entries:
+            ledger.file(*entries)
+
+    def _started(self, call_id: str, seal: Seal | None) -> Entry | Pending:
         if seal is not None and self.keeps_content:
-            ledger.file(call_started(self, call_id, arguments_in_clear(self, seal)))
-        elif self._small:
-            ledger.file(Pending(CallStarted.type, partial(call_started, self, call_id)))
-        else:
-            ledger.file(call_started(self, call_id))
+            return call_started(self, call_id, arguments_in_clear(self, seal))
+        if self._small:
+            return Pending(CallStarted.type, partial(call_started, self, call_id))
+        return call_started(self, call_id)
 
     def vended(self, service: str, kind: str) -> None:
         """File that a credential was handed out for an attempt: its kind, and nothing of it."""
-        if self.ledger is not None:
-            self.ledger.file(CredentialVended(service=service, kind=kind, call_id=self.call_id))
+        if self.ledger is None:
+            return
+        vended = CredentialVended(service=service, kind=kind, call_id=self.call_id)
+        if self.begun:
+            self.ledger.file(vended)
+        else:
+            self._held = (*self._held, vended)
 
     def trace(self, sent: Sent) -> None:
         """Open the span of an attempt that begins now (B14)."""
