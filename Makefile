@@ -24,6 +24,8 @@ BIN1 := .venv-mcp1/bin
 READY := .venv/.ready
 READY1 := .venv-mcp1/.ready
 READY_SDK := .venv-sdk/.ready
+READY_BENCH := .venv-bench/.ready
+READY_DOCS := .venv-docs/.ready
 
 # Two workers fit the smallest machine that CI has; `make WORKERS=0 test` runs in one process.
 WORKERS ?= 2
@@ -68,6 +70,16 @@ $(READY1): pyproject.toml uv.lock | $(UV_OWN)
 $(READY_SDK): pyproject.toml uv.lock | $(UV_OWN)
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or later was not found; try make PYTHON=/path/to/python"; exit 1; }
 	UV_PROJECT_ENVIRONMENT=.venv-sdk $(SYNC) --no-default-groups --group mcp2 --group test --group sdk-suite
+	@touch $@
+
+$(READY_BENCH): pyproject.toml uv.lock | $(UV_OWN)
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or later was not found; try make PYTHON=/path/to/python"; exit 1; }
+	UV_PROJECT_ENVIRONMENT=.venv-bench $(SYNC) --no-default-groups --group mcp2 --group bench
+	@touch $@
+
+$(READY_DOCS): pyproject.toml uv.lock | $(UV_OWN)
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or later was not found; try make PYTHON=/path/to/python"; exit 1; }
+	UV_PROJECT_ENVIRONMENT=.venv-docs $(SYNC) --no-default-groups --group mcp2 --group docs
 	@touch $@
 
 versions: $(READY) $(READY1) | $(UV_OWN) ## what the checks run with
@@ -129,6 +141,9 @@ compat: $(READY) | $(UV_OWN) ## every fault on every client, with and without su
 
 demo: $(READY) ## the same calls against a difficult gateway, without and with surefoot
 	@$(BIN)/surefoot demo
+
+bench: $(READY_BENCH) ## every benchmark and its peers, in under five minutes, into benchmarks/RESULTS.md
+	@.venv-bench/bin/python benchmarks/run_all.py --write benchmarks/RESULTS.md
 
 clean: ## remove environments, caches and results
 	rm -rf .venv .venv-mcp1 .venv-sdk .venv-clients .venv-uv .hypothesis .pytest_cache .ruff_cache build dist .coverage .coverage.*

@@ -15,6 +15,7 @@ from collections.abc import Callable, Coroutine
 from hashlib import shake_256
 from typing import Any
 
+from figures import figure
 from wire_rounds import compare
 
 from surefoot.credentials import (
@@ -54,7 +55,7 @@ def main() -> None:
     plain = CredentialRequest(service="billing", scopes=("read",))
     shared, static = SharedCredentials(vend), StaticCredentials(Bearer(token))
     run(shared.vend(plain))
-    compare(
+    asked = compare(
         "asking for a token that is kept",
         {
             "a bare coroutine": lambda: run(bare(plain)),
@@ -69,7 +70,11 @@ def main() -> None:
         "a fresh token, 700 bytes": lambda: Scrub([token.encode()]),
         "a fresh token, 40 bytes": lambda: Scrub([token[:40].encode()]),
     }
-    compare("laying out the scrub", rows, rounds=rounds)
+    laid = compare("laying out the scrub", rows, rounds=rounds)
+    kept_token = asked.least["SharedCredentials"] + laid.least["a kept token, 700 bytes"]
+    figure("a kept token, asked for and laid out", kept_token, "us", at_most=5)
+    fresh = laid.least["a fresh token, 700 bytes"]
+    figure("laying out the scrub of a fresh token", fresh, "us", at_most=20)
 
 
 if __name__ == "__main__":

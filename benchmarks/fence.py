@@ -12,6 +12,8 @@ import tracemalloc
 from collections.abc import Callable
 from typing import Any, Final
 
+from figures import figure
+
 from surefoot.policy import Call, Fence, Replay, ToolRule, fence_key
 from surefoot.transports._fencing import Fencing
 
@@ -76,6 +78,9 @@ def main() -> int:
     print(f"a question that is stopped {asked:>10.2f} us (bound {_QUESTION:.0f})")
     print(f"a call that comes and goes {passed:>10.2f} us")
     print(f"a call that is not fenced  {idle:>10.2f} us (bound {_UNFENCED:.0f})")
+    figure("a question to the fence, 100,000 calls remembered", asked, "us", at_most=_QUESTION)
+    figure("a call that is not fenced", idle, "us", at_most=_UNFENCED)
+    figure("memory of one remembered call", held / _ENTRIES, "bytes")
     return 0 if max(asked, passed) < _QUESTION and idle < _UNFENCED else 1
 
 

@@ -24,6 +24,7 @@ from statistics import median, quantiles
 from typing import Any
 
 import httpx2
+from figures import figure
 from opentelemetry.sdk.trace import TracerProvider
 from transport_overhead import ANSWER, BODY, HEADERS, Row, credentials, measure, responder
 
@@ -81,6 +82,9 @@ async def over_loopback(rounds: int, count: int, folder: Path) -> None:
             f"{name:30}{median(seconds[name]) * 1e6:9.1f}{median(ratios):9.3f}"
             f"{least * 1e6:9.1f}{least / min(base):9.3f}   {low:.3f} to {high:.3f}"
         )
+        if name == "JSON Lines":
+            what = "a POST through a Gateway, recorded as JSON Lines"
+            figure(what, median(ratios), "x", against="the same, nothing recorded")
 
 
 def an_attempt() -> Attempt:

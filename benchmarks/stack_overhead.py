@@ -28,6 +28,7 @@ from typing import Any, Final
 
 import httpx2
 import mcp
+from figures import figure
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 from transport_overhead import (
@@ -170,6 +171,12 @@ def show(title: str, taken: Mapping[str, Any], *, ratio: bool) -> None:
         if ratio:
             figures += f"{median(ratios):8.3f}   {low:.3f}-{high:.3f}   {median(clocks):.3f}"
         print(f"{name:34}{figures}")
+        if "Gateway" not in name:
+            continue
+        if ratio:
+            figure(f"{title}: {name}", median(ratios), "x", against=next(iter(taken)))
+        else:
+            figure(f"{title}: {name}", above, "us", against=next(iter(taken)))
 
 
 def isolated(transport: Any) -> Row:

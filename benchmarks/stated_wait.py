@@ -19,6 +19,7 @@ from statistics import median
 from typing import Any
 
 import httpx2
+from figures import figure
 
 from surefoot import Retry
 from surefoot.transports import RetryingTransport
@@ -120,6 +121,8 @@ def main() -> None:
             f"{spread:8g}{len(away):8d}{early:7d}{away[0]:12.6f}{median(away):10.3f}"
             f"{away[-1]:10.3f}"
         )
+        what = f"stated waits of {AWAY:g} s cut short, spread {spread:g}"
+        figure(what, early, f"of {len(away)}", at_most=0)
 
 
 if __name__ == "__main__":

@@ -26,6 +26,7 @@ from statistics import median, quantiles
 from typing import Any
 
 import httpx2
+from figures import figure
 
 from surefoot import Gateway
 from surefoot.credentials import Bearer, StaticCredentials
@@ -165,6 +166,11 @@ async def in_isolation(rounds: int, count: int) -> None:
             f"{name:30}{median(seconds[name]) * 1e6:9.2f}{median(above) * 1e6:12.2f}"
             f"{least * 1e6:13.2f}{median(loops):10.1f}"
         )
+        if name == "retrying, recording, vending":
+            # Promised where a loop took 0.55 us; a slower machine is given as much more.
+            promised = 15 * min(loop) * 1e6 / 0.55
+            what = f"in isolation: {name}"
+            figure(what, least * 1e6, "us", against="nothing", at_most=promised)
     print(f"a loop took {median(loop) * 1e6:.2f}, at least {min(loop) * 1e6:.2f}")
 
 
@@ -277,6 +283,8 @@ async def over_loopback(rounds: int, count: int) -> None:
             f"{name:30}{median(seconds[name]) * 1e6:9.1f}{median(ratios):9.3f}"
             f"   {low:.3f} to {high:.3f}"
         )
+        if not name.startswith("bare"):
+            figure(f"a POST: {name.strip()}", median(ratios), "x", against="bare httpx2")
 
 
 def main() -> None:

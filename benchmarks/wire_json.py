@@ -18,6 +18,7 @@ from typing import Any
 from uuid import UUID
 
 import orjson
+from figures import figure
 from wire_rounds import compare
 
 from surefoot.wire import RawAnswer, read_request, safe_answer
@@ -77,6 +78,9 @@ def main() -> None:
             f"{name}: {len(data):,} bytes", rows, rounds=rounds if len(data) < 1e6 else 9
         )
         print(f"  canonical at most {TARGETS[name]}: {found['canonical']:.2f}")
+        what = f"strict parse and canonical form, {name}, {len(data):,} bytes"
+        against = "orjson loads and dumps"
+        figure(what, found["canonical"], "x", against=against, at_most=TARGETS[name])
     small = texts()["small"]
     raw = RawAnswer(200, ((b"content-type", b"application/json"), (b"date", b"x")), small)
     rows = {

@@ -15,6 +15,7 @@ import json
 from collections.abc import Iterable, Iterator
 
 import httpx2
+from figures import figure
 from wire_rounds import compare
 
 from surefoot.wire import SseDecoder, encode_event, safe_event
@@ -108,6 +109,11 @@ def main() -> None:
                 f"  faster than httpx2: decode {faster['decode']:.2f} (target 2), "
                 f"decode, check, encode {faster['decode, check, encode']:.2f} (target 1.15)"
             )
+            title = f"speed, events with {name}, {how}"
+            peer = "httpx2.EventSource"
+            figure(f"{title}: decode", faster["decode"], "x", against=peer, at_least=2)
+            checked = faster["decode, check, encode"]
+            figure(f"{title}: and check, encode", checked, "x", against=peer, at_least=1.15)
 
 
 if __name__ == "__main__":
