@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import Any
 from urllib.parse import urlsplit
 
 from support.rawhttp import RawAnswer, connect, lay_out, read_all
@@ -20,7 +21,7 @@ from surefoot.testing._agentcore_sigv4 import (
     string_to_sign,
 )
 
-__all__ = ["Lines", "Sent", "ask_signed", "sign"]
+__all__ = ["Lines", "Sent", "ask_signed", "sign", "sign_request"]
 
 Lines = tuple[tuple[bytes, bytes], ...]
 
@@ -65,6 +66,19 @@ def sign(sent: Sent, keys: SigV4Keys, *, at: datetime, names: str = "") -> Sent:
         f"AWS4-HMAC-SHA256 Credential={keys.access_key_id}/{scope}, "
         f"SignedHeaders={';'.join(signed)}, Signature={made}",
     )
+
+
+def sign_request(request: Any, keys: SigV4Keys, *, at: datetime | None = None) -> None:
+    """Sign a request of httpx or httpx2 whose body was read, in place."""
+    sent = Sent(
+        method=request.method,
+        target=request.url.raw_path.decode("ascii"),
+        lines=tuple(request.headers.raw),
+        body=request.content,
+    )
+    for name, value in sign(sent, keys, at=at or datetime.now(UTC)).lines:
+        if name in {b"authorization", b"x-amz-date", b"x-amz-security-token"}:
+            request.headers[name.decode()] = value.decode()
 
 
 def ask_signed(

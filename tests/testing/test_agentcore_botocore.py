@@ -14,6 +14,7 @@ from typing import Any
 import httpx
 import pytest
 
+from support.hand_clock import HandClock
 from surefoot.testing import (
     AGENTCORE_ROWS,
     AgentCoreRow,
@@ -270,18 +271,7 @@ def test_each_typed_row_has_the_status_that_awss_model_gives_the_type(
 
 def test_a_request_that_names_a_wrong_time_is_refused_though_botocore_signed_it() -> None:
     """The verifier goes by its own clock."""
-
-    class Late:
-        def monotonic(self) -> float:
-            return 0.0
-
-        def now(self) -> datetime:
-            return datetime(2031, 1, 1, tzinfo=UTC)
-
-        async def sleep(self, seconds: float) -> None:
-            raise AssertionError(seconds)
-
-    with AgentCoreStandIn(clock=Late()) as stand_in:
+    with AgentCoreStandIn(clock=HandClock(datetime(2031, 1, 1, tzinfo=UTC))) as stand_in:
         sent = signed_by_botocore(stand_in, mcp_request("ping"), stand_in.runtime_url)
         with httpx.Client(trust_env=False) as http:
             assert http.send(sent).json()["message"].startswith("Signature expired")

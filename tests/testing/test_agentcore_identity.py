@@ -6,10 +6,10 @@ Raw requests, as another client than boto3 would send them; boto3 has a file of 
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from support.hand_clock import HandClock
 from support.rawhttp import RawAnswer, ask
 from support.sigv4 import ask_signed
 from surefoot.testing import AGENTCORE_ROWS, AgentCoreRow, AgentCoreStandIn, McpRequest, Reset, Slow
@@ -25,22 +25,6 @@ USER_FLOW = {
     "resourceOauth2ReturnUrl": "https://app.example/back",
 }
 MACHINE_FLOW = {**PROVIDER, "scopes": ["read"], "oauth2Flow": "M2M"}
-
-
-class HandClock:
-    """Time that a test moves."""
-
-    def __init__(self) -> None:
-        self.seconds = 0.0
-
-    def monotonic(self) -> float:
-        return self.seconds
-
-    def now(self) -> datetime:
-        return datetime(2026, 11, 30, tzinfo=UTC) + timedelta(seconds=self.seconds)
-
-    async def sleep(self, seconds: float) -> None:
-        self.seconds += seconds
 
 
 class Identity:
@@ -169,9 +153,9 @@ def test_consents_are_settled_by_hand_or_run_out() -> None:
         assert poll(first) == {"sessionUri": first, "sessionStatus": "FAILED"}
 
         second = ask()
-        clock.seconds += 599
+        clock.move(599)
         assert poll(second)["sessionStatus"] == "IN_PROGRESS"
-        clock.seconds += 1
+        clock.move(1)
         assert poll(second)["sessionStatus"] == "FAILED"
         late = {"userIdentifier": {"userId": "u-1"}, "sessionUri": second}
         assert refused(identity.ask("CompleteResourceTokenAuth", **late))[0] == 404

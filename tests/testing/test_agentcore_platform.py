@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from support.hand_clock import HandClock
 from support.rawhttp import RawAnswer, ask
 from support.sigv4 import ask_signed
 from surefoot.testing import (
@@ -29,25 +29,6 @@ pytestmark = pytest.mark.both_majors
 CALL = tool_call("charge", {"amount": 5}, rpc_id=7)
 OPEN = mcp_request("initialize", {"protocolVersion": "2025-11-25"}, version=None)
 BUSY = "Session operation in progress, please retry"
-
-
-class HandClock:
-    """Time that a test moves."""
-
-    def __init__(self) -> None:
-        self.seconds = 0.0
-
-    def move(self, seconds: float) -> None:
-        self.seconds += seconds
-
-    def monotonic(self) -> float:
-        return self.seconds
-
-    def now(self) -> datetime:
-        return datetime(2026, 11, 30, tzinfo=UTC) + timedelta(seconds=self.seconds)
-
-    async def sleep(self, seconds: float) -> None:
-        self.move(seconds)
 
 
 def test_other_steps_and_tools_serve_as_everywhere() -> None:
