@@ -342,13 +342,17 @@ class Record:
         """What is small is put together where it is written out, and not while a call waits."""
         if not self.begun:
             self.begin()
-        attempts = partial(request_attempts, self, now)
-        filed: Entry | Pending
-        filed = Pending(RequestAttempts.type, attempts) if self._small else attempts()
-        if self.call.is_tool_call and not self.goes_on:
-            ledger.file(filed, Pending(CallEnded.type, partial(call_ended, self, now)))
-        else:
-            ledger.file(filed)
+        ends = self.call.is_tool_call and not self.goes_on
+        if self._small:
+            filed = Pending(RequestAttempts.type, partial(request_attempts, self, now))
+            if ends:
+                ledger.file(filed, Pending(CallEnded.type, partial(call_ended, self, now)))
+            else:
+                ledger.file(filed)
+            return
+        ledger.file(request_attempts(self, now))
+        if ends:
+            ledger.file(call_ended(self, now))
 
     @property
     def _small(self) -> bool:
