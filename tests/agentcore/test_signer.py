@@ -291,9 +291,12 @@ async def test_nothing_of_the_keys_is_shown(family: Any, caplog: pytest.LogCaptu
     with SecretAudit(
         ["canary-secret-key-1", "canary-session-token-1"], skip=("requests",)
     ) as audit:
-        one = signer(held)
+        one, fetched = signer(held), signer(Session(held))
         await one(asked(family))
+        await fetched(asked(family))
+        await one(family.Request("POST", URL, headers=HEADERS, content=b"x" * (1 << 20 | 1)))
         audit.add("signer", repr(one))
+        audit.check()
     assert audit.looked["objects"] > 0
     assert "CanonicalRequest" not in caplog.text
     library("botocore.auth").SigV4Auth(held, "s", "us-west-2").add_auth(

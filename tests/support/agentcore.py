@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import import_module
 from typing import Any, Final
 
 from surefoot import Gateway, agentcore
 from surefoot.testing import AgentCoreStandIn
 
-__all__ = ["ARN", "KEYS", "TOKEN_KEYS", "aws_of", "gateway_of", "keys", "library", "runtime_of"]
+__all__ = [
+    "ARN",
+    "KEYS",
+    "TOKEN_KEYS",
+    "aws_of",
+    "gateway_of",
+    "keys",
+    "library",
+    "runtime_of",
+    "session_of",
+]
 
 
 def library(name: str) -> Any:
@@ -34,6 +45,22 @@ def aws_of(stand_in: AgentCoreStandIn) -> Any:
     """The stand-in's own keys, as botocore holds them."""
     held = stand_in.keys
     return keys(held.access_key_id, held.secret_access_key, held.session_token)
+
+
+@cache
+def _models() -> Any:
+    """Reads the service's model from its file once, and not for every session."""
+    return library("botocore.loaders").create_loader()
+
+
+def session_of(stand_in: AgentCoreStandIn) -> Any:
+    """A boto3 session with the stand-in's own keys."""
+    bare = library("botocore.session").Session()
+    bare.register_component("data_loader", _models())
+    held = stand_in.keys
+    return library("boto3").Session(
+        held.access_key_id, held.secret_access_key, held.session_token, botocore_session=bare
+    )
 
 
 def runtime_of(stand_in: AgentCoreStandIn, *, by_id: bool = False, **options: Any) -> Gateway:

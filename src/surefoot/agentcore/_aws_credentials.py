@@ -88,7 +88,8 @@ class AwsCredentials:
         """
         keys = self._at_hand()
         if keys is None:
-            keys = await anyio.to_thread.run_sync(self._fetched, abandon_on_cancel=True)
+            fetched = await anyio.to_thread.run_sync(self._fetched, abandon_on_cancel=True)
+            keys = fetched()
         if isinstance(keys, CredentialError):
             raise keys
         return cast("FrozenKeys", keys)
@@ -106,15 +107,18 @@ class AwsCredentials:
             return found.get_frozen_credentials()
         return None
 
-    def _fetched(self) -> object:
-        """Keys by whatever way it takes, or why there are none; runs in a thread."""
+    def _fetched(self) -> Callable[[], object]:
+        """Keys by whatever way it takes, or why there are none; runs in a thread.
+
+        They are sealed, because the future of a thread shows its result.
+        """
         try:
             found = self._found() or self._loaded()
             keys = None if found is None else found.get_frozen_credentials()
         except Exception as error:  # noqa: BLE001 - the text quotes paths, profiles and answers
             reason = f"AWS credentials could not be had: {type(error).__name__}"
-            return TransientCredentialError(reason)
-        return CredentialError(_NO_KEYS) if keys is None or not keys.access_key else keys
+            return sealed(TransientCredentialError(reason))
+        return sealed(CredentialError(_NO_KEYS) if keys is None or not keys.access_key else keys)
 
     def _loaded(self) -> Any:
         """The credentials object of the session, found once."""

@@ -201,6 +201,8 @@ class AgentCoreIdentity:
             customParameters=None if self._parameters is None else self._parameters(),
         )
         if isinstance(answer, Trouble):
+            if not answer.transient:
+                self._consents.over(key)  # a session that is gone must not be polled again
             return answer.error(request.service)
         if answer.get("accessToken"):
             self._consents.over(key)

@@ -107,16 +107,20 @@ class IdentityCalls:
         wanted = {name: value for name, value in given.items() if value is not None}
         asked = sealed(wanted)
         del given, wanted
-        return await anyio.to_thread.run_sync(
+        answer = await anyio.to_thread.run_sync(
             self._blocking, operation, asked, abandon_on_cancel=True
         )
+        return answer()
 
-    def _blocking(self, operation: str, asked: Callable[[], dict[str, Any]]) -> Answer | Trouble:
+    def _blocking(
+        self, operation: str, asked: Callable[[], dict[str, Any]]
+    ) -> Callable[[], Answer | Trouble]:
+        """Ask; what comes back is sealed, because the future of a thread shows its result."""
         with _silence():
             try:
-                return cast("Answer", getattr(self._connected(), operation)(**asked()))
+                return sealed(cast("Answer", getattr(self._connected(), operation)(**asked())))
             except Exception as error:  # noqa: BLE001 - its text quotes what was sent
-                return _trouble(error)
+                return sealed(_trouble(error))
 
     def _connected(self) -> Any:
         """The client, made once: making one reads files for a tenth of a second."""

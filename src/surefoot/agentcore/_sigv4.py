@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import anyio.to_thread
 
+from surefoot.credentials import sealed
 from surefoot.errors import CredentialError
 from surefoot.transports import SystemClock
 
@@ -112,7 +113,9 @@ class SigV4Signer:
             raise CredentialError("a body that is not whole cannot be signed")
         keys = await self._keys.frozen()
         if len(body) > _LONG:
-            lines = await anyio.to_thread.run_sync(self._lines, request, body, keys)
+            # Sealed, because the future of a thread shows its result.
+            made = await anyio.to_thread.run_sync(lambda: sealed(self._lines(request, body, keys)))
+            lines = made()
         else:
             lines = self._lines(request, body, keys)
         headers = request.headers
