@@ -10,9 +10,12 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import httpx
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from support.hand_clock import HandClock
 from surefoot.testing import (
@@ -21,6 +24,9 @@ from surefoot.testing import (
     AgentCoreStandIn,
     McpRequest,
     RewritingHop,
+    SignatureRefusedError,
+    SigV4Keys,
+    SigV4Verifier,
     mcp_request,
     tool_call,
 )
@@ -90,6 +96,46 @@ def test_what_botocore_signs_is_let_in(hop: RewritingHop | None, session_token: 
             assert http.send(sent).status_code == 405
         assert stand_in.signature_faults == ()
         assert [made.with_token for made in stand_in.signatures] == [session_token] * 5
+
+
+@given(
+    segments=st.lists(st.text(min_size=1, max_size=12), max_size=4),
+    pairs=st.lists(st.tuples(st.text(max_size=8), st.text(max_size=8)), max_size=4),
+    value=st.text(st.characters(min_codepoint=0x20, max_codepoint=0x7E), max_size=30),
+    body=st.binary(max_size=40),
+    token=st.none() | st.just("token/+=="),
+    changed=st.booleans(),
+)
+def test_botocore_and_the_verifier_agree_on_whatever_is_sent(
+    *,
+    segments: list[str],
+    pairs: list[tuple[str, str]],
+    value: str,
+    body: bytes,
+    token: str | None,
+    changed: bool,
+) -> None:
+    """And on nothing else: one byte more in the body, and it is refused."""
+    keys = SigV4Keys("AKIATEST", "secret", token)
+    path = "/".join(quote(segment, safe="") for segment in ["", "runtimes", *segments])
+    query = "&".join(f"{quote(name, safe='')}={quote(text, safe='')}" for name, text in pairs)
+    target = f"{path}?{query}" if query else path
+    headers = {"host": "127.0.0.1", "content-type": "application/json", "mcp-name": value}
+    made = awsrequest.AWSRequest(
+        method="POST", url=f"http://127.0.0.1{target}", data=body, headers=dict(headers)
+    )
+    auth.SigV4Auth(
+        credentials.Credentials(keys.access_key_id, keys.secret_access_key, token), SERVICE, REGION
+    ).add_auth(made)
+    lines = [(name.lower().encode(), text.encode()) for name, text in made.headers.items()]
+    verifier, now = SigV4Verifier({keys.access_key_id: keys}), datetime.now(UTC)
+    if not changed:
+        seen = verifier.verify("POST", target, lines, body, now=now)
+        assert seen.with_token == (token is not None)
+        return
+    with pytest.raises(SignatureRefusedError) as caught:
+        verifier.verify("POST", target, lines, body + b" ", now=now)
+    assert caught.value.fault == "mismatch"
 
 
 def test_what_botocore_signs_of_a_line_that_the_hop_rewrites_is_not_let_in() -> None:

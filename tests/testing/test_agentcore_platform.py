@@ -144,7 +144,10 @@ def test_a_stateless_runtime_names_a_session_on_every_answer(version: str) -> No
     """It takes what the client names, and makes one up where it names none."""
     with AgentCoreStandIn() as stand_in:
         call = tool_call("search", version=version)
-        (first,) = ask_signed(stand_in, call).values("mcp-session-id")
+        answer = ask_signed(stand_in, call)
+        (first,) = answer.values("mcp-session-id")
+        (address,) = answer.values("x-amzn-bedrock-agentcore-runtime-session-endpoint-url")
+        assert stand_in.canary in address.decode()
         (other,) = ask_signed(stand_in, call).values("mcp-session-id")
         assert first != other
         for name in (first.decode(), "chosen-by-the-client"):

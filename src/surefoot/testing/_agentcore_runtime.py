@@ -14,10 +14,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qs, unquote
 
-from surefoot.testing._agentcore_rows import AgentCoreRow, request_id
+from surefoot.testing._agentcore_rows import AGENTCORE_CANARY, AgentCoreRow, request_id
 from surefoot.testing._agentcore_runtime_rows import RUNTIME_ROWS
 from surefoot.testing._eras import Service, Session
 from surefoot.testing._request import Received, Reply
+from surefoot.testing._wire import header_line
 
 if TYPE_CHECKING:
     from surefoot.testing._exchange import Exchange
@@ -27,6 +28,11 @@ __all__ = ["RuntimeAddress", "RuntimeService", "lend_session", "without_session"
 
 _INVOCATIONS: Final = re.compile(r"/runtimes/(?P<runtime>[^/]+)/invocations")
 _SESSION_HEADER: Final = "x-amzn-bedrock-agentcore-runtime-session-id"
+_ADDRESSED: Final = header_line(
+    "x-amzn-bedrock-agentcore-runtime-session-endpoint-url",
+    f"https://{AGENTCORE_CANARY}.session.bedrock-agentcore.us-west-2.amazonaws.com",
+)
+"""An address of the session itself, which AWS may send; no client should show or follow it."""
 _PARTITIONS: Final = (("cn-", "aws-cn"), ("us-gov-", "aws-us-gov"))
 _NOT_SPOKEN: Final[Mapping[str, object]] = {
     "jsonrpc": "2.0",
@@ -120,9 +126,8 @@ class RuntimeService(Service):
         if opened is not None:
             name = opened.decode()
             self._is_up(name)
-        return replace(
-            reply, lines=(*lines, (b"mcp-session-id", name.encode("latin-1")), request_id())
-        )
+        lines += [(b"mcp-session-id", name.encode("latin-1")), _ADDRESSED, request_id()]
+        return replace(reply, lines=tuple(lines))
 
     def stop(self) -> None:
         """End every machine: a stateful server forgets, a stateless one starts anew when asked."""
