@@ -87,12 +87,15 @@ async def test_a_lost_session_is_left_to_the_sdks_own_words(family: Any, body: s
         assert "content-type" not in answer.headers
 
 
-async def test_an_unknown_method_in_a_session_is_no_lost_session(family: Any) -> None:
+@pytest.mark.parametrize("code", [-32601, -32602])
+async def test_an_unknown_method_or_tool_in_a_session_is_no_lost_session(
+    family: Any, code: int
+) -> None:
     """DESIGN 7. The code says what the status does not."""
     inside = mcp_request("x/y", version=OLDER, session="s-1")
-    answer = await told(family, failing(404, -32601), inside)
+    answer = await told(family, failing(404, code), inside)
     assert answer.status_code == (404 if family.__name__ == "httpx2" else 200)
-    assert json.loads(answer.content)["error"]["code"] == -32601
+    assert json.loads(answer.content)["error"]["code"] == code
 
 
 async def test_outside_of_a_session_a_404_is_put_into_words(family: Any) -> None:

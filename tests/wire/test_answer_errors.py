@@ -92,8 +92,10 @@ def test_a_null_error_beside_a_result_is_read_where_checked() -> None:
 def test_a_404_with_a_reply_tells_an_unknown_method_from_a_lost_session() -> None:
     """D35."""
     unknown = answered(404, failed(-32601, "Method not found"), in_session=True)
+    tool = answered(404, failed(-32602, "Unknown tool: x"), in_session=True)
     lost = answered(404, failed(-32001, "Session not found"), in_session=True)
-    assert (unknown.outcome, lost.outcome) == ("not-found", "session-lost")
+    assert (unknown.outcome, tool.outcome) == ("not-found", "not-found")
+    assert lost.outcome == "session-lost"
 
 
 def elicitation(name: str, url: str) -> dict[str, str]:

@@ -25,7 +25,8 @@ _DISCOVER_CODES: Final = frozenset({-32601, -32022})
 """Answers to ``server/discover`` that mean "not this protocol", and not "not now" (B4)."""
 
 
-_METHOD_NOT_FOUND: Final = -32601
+_OF_THE_REQUEST: Final = (-32601, -32602)
+"""Codes that speak of a method or of parameters (an unknown tool), and so of no session."""
 
 
 class Passing(Enum):
@@ -76,7 +77,7 @@ def passing(
     method = None if record.outgoing is None else record.outgoing.method
     if method == "server/discover" and not _says_no(status, note):
         return Passing.NOTHING
-    if status == 404 and in_session and note.code != _METHOD_NOT_FOUND:
+    if status == 404 and in_session and note.code not in _OF_THE_REQUEST:
         # The session is lost. Frameworks heal it, and know it by the SDK's own words alone.
         return Passing.AS_IT_IS if note.kind == "error" and sdk > 1 else Passing.STATUS_BARE
     if note.kind == "error":

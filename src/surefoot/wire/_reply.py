@@ -23,7 +23,8 @@ ReadKind: TypeAlias = Literal["request", "notification", "result", "error"]
 """The four things that a message of a server can be."""
 
 _FAILURES: Final = 300  # from this status on, the status says what an error means
-_METHOD_NOT_FOUND: Final = -32601
+_OF_THE_REQUEST: Final = (-32601, -32602)
+"""Codes that speak of a method or of parameters (an unknown tool), and so of no session."""
 
 
 class Asked(NamedTuple):
@@ -116,6 +117,6 @@ def _outcome(code: int, asked: Asked) -> Outcome:
     """Name what an error means: by its status where that is a failure's, else by its code."""
     if asked.status < _FAILURES:
         return outcome_of_code(code)
-    # At 404 the code tells an unknown method from a session that is gone.
-    in_session = asked.in_session and code != _METHOD_NOT_FOUND
+    # At 404 the code tells an unknown method or tool from a session that is gone.
+    in_session = asked.in_session and code not in _OF_THE_REQUEST
     return outcome_of_status(asked.status, in_session=in_session)
