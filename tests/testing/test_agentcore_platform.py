@@ -18,6 +18,7 @@ from surefoot.testing import (
     AgentCoreStandIn,
     GatewayThrottle,
     RewritingHop,
+    SessionLost,
     Throttle,
     Tool,
     mcp_request,
@@ -303,3 +304,26 @@ def test_a_stand_in_that_was_not_opened_has_no_address() -> None:
     with stand_in:
         assert repr(stand_in) == f"<AgentCoreStandIn {stand_in.origin}>"
         assert stand_in.url == stand_in.runtime_url
+
+
+def test_sessions_are_forgotten_on_both_sides() -> None:
+    """All of them by hand, one by a step."""
+    with AgentCoreStandIn(stateful=True, gateway_sessions=3600) as stand_in:
+        for url, tool in (
+            (stand_in.runtime_url, "search"),
+            (stand_in.gateway_url, "orders___search"),
+        ):
+
+            def opened(url: str = url) -> str:
+                return ask_signed(stand_in, OPEN, url).values("mcp-session-id")[0].decode()
+
+            def status(name: str, url: str = url, tool: str = tool) -> int:
+                call = tool_call(tool, version="2025-11-25", session=name)
+                return ask_signed(stand_in, call, url).status
+
+            first, second = opened(), opened()
+            stand_in.script(tool, SessionLost())
+            assert [status(first), status(first), status(second)] == [404, 404, 200]
+            stand_in.forget_sessions()
+            assert status(second) == 404
+            assert status(opened()) == 200

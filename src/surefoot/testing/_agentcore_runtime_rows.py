@@ -84,9 +84,11 @@ def _dates(received: Received) -> str:
 
 
 def _in_two_seconds(_: Received) -> Headers:
+    now = datetime.now(UTC)
     return (
         *error_type("ThrottlingException"),
-        ("retry-after", http_date(datetime.now(UTC) + timedelta(seconds=2))),
+        ("date", http_date(now)),
+        ("retry-after", http_date(now + timedelta(seconds=2))),
     )
 
 
@@ -139,7 +141,7 @@ _THROTTLE_ROWS = (
     ),
     AgentCoreRow(
         "throttle-429-date",
-        "too many requests; ask again at a moment 2 s from now",
+        "too many requests; ask again at a moment 2 s after the answer's own Date",
         status=429,
         headers=_in_two_seconds,
         body=api("Rate exceeded"),
