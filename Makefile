@@ -32,6 +32,7 @@ WORKERS ?= 2
 PYTEST_ARGS ?=
 SDK_TESTS ?=
 SCENARIOS ?=
+DOCS_ARGS ?=
 CLIENTS ?=
 COVERAGE := -m coverage run
 PYTEST := -m pytest -q -n $(WORKERS) $(PYTEST_ARGS)
@@ -133,7 +134,7 @@ sdk-suite: $(READY_SDK) ## the tests of the MCP SDK itself, over our layers (SDK
 conformance: $(READY) ## the client scenarios of the MCP conformance suite, through a Gateway (SCENARIOS="name" narrows)
 	@$(BIN)/python tools/conformance.py --workers $(WORKERS) $(SCENARIOS)
 
-check-clients: $(READY) | $(UV_OWN) ## two faults on each of nine clients, each in an environment of its own
+check-clients: $(READY) | $(UV_OWN) ## four faults on each of nine clients, each in an environment of its own
 	@PYTHONPATH=tools $(BIN)/python -m clients.run --uv $(UV) --smoke $(CLIENTS)
 
 compat: $(READY) | $(UV_OWN) ## every fault on every client, with and without surefoot; writes the page
@@ -144,6 +145,12 @@ demo: $(READY) ## the same calls against a difficult gateway, without and with s
 
 bench: $(READY_BENCH) ## every benchmark and its peers, in under five minutes, into benchmarks/RESULTS.md
 	@.venv-bench/bin/python benchmarks/run_all.py --write benchmarks/RESULTS.md
+
+api: $(READY) ## write the public names down, after a change that is meant (tests/house/public_api.txt)
+	@$(BIN)/python tools/public_api.py --write
+
+docs: $(READY_DOCS) ## the documentation as a site in build/docs, strictly, and looked at in a browser
+	@.venv-docs/bin/python tools/check_docs.py $(DOCS_ARGS)
 
 clean: ## remove environments, caches and results
 	rm -rf .venv .venv-mcp1 .venv-sdk .venv-clients .venv-uv .hypothesis .pytest_cache .ruff_cache build dist .coverage .coverage.*

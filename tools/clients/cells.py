@@ -71,14 +71,26 @@ CELLS: Final = (
     ),
     Cell(
         key="payment",
-        title="payment cut after it ran",
+        title="payment cut after it ran; a model that calls again",
         step=_CUT_PAYMENT,
+        repeat=True,
         tool="refund",
         arguments=_ORDER,
+        insists=3,
+    ),
+    Cell(
+        key="payment-slow",
+        title="payment slower than the client waits; a model that calls again",
+        step=Slow(2 * LATE, when="after"),
+        repeat=True,
+        tool="refund",
+        arguments=_ORDER,
+        patience=PATIENCE,
+        insists=3,
     ),
     Cell(
         key="payment-again",
-        title="the same, with three retries of the client's own, and a model that calls again",
+        title="payment cut after it ran; three retries of the client's own, too",
         step=_CUT_PAYMENT,
         repeat=True,
         tool="refund",
@@ -88,4 +100,4 @@ CELLS: Final = (
     ),
 )
 
-SMOKE: Final = ("429", "reset-after")
+SMOKE: Final = ("429", "reset-after", "slow", "payment-again")

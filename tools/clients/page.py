@@ -7,6 +7,7 @@ and a test holds the two together.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -22,6 +23,7 @@ RESULTS: Final = Path(__file__).parent / "results.json"
 PAGE: Final = ROOT / "docs" / "reference" / "compatibility.md"
 
 _FLEETING: Final = frozenset({"seconds", "start", "client"})
+_TIMED_OUT: Final = re.compile("tools/call' timed out|Timed out while waiting")
 _OWN: Final = ("charged 1", "refunded W-7712")
 
 _TOP: Final = """\
@@ -29,7 +31,7 @@ _TOP: Final = """\
 
 Nine clients, each in an environment of its own, against the same difficult gateway: one call meets
 a fault while another is in flight, and a later call follows on the same session. `make compat`
-drives them all and writes this page from what it saw; `make check-clients` drives two cells of
+drives them all and writes this page from what it saw; `make check-clients` drives four cells of
 each. The line that adopts surefoot is in [use it with a framework](../how-to/frameworks.md).
 
 | client | version | with `mcp` | its own retries |
@@ -136,8 +138,8 @@ def _row(one: Mapping[str, Any], cell: str, with_surefoot: bool) -> Mapping[str,
 def _words(row: Mapping[str, Any]) -> str:
     words = [_read([str(text) for text in row["read"]])]
     if row["hung"]:
-        words.append("hangs")
-    elif row["raised"]:
+        return f"{words[0]}, hangs"
+    if row["raised"]:
         words.append("raised")
     if not row["neighbour"]:
         words.append("neighbour lost")
@@ -155,9 +157,9 @@ def _read(texts: Sequence[str]) -> str:
         return "answered"
     if text == "another answer":
         return "wrong"
-    if "timed out" in text.lower():
-        return "timed out"
-    return "told" if _told(text) else "error"
+    if _told(text):
+        return "told"
+    return "timed out" if _TIMED_OUT.search(text) else "error"
 
 
 def _told(text: str) -> bool:

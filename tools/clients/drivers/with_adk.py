@@ -9,6 +9,7 @@ from typing import Any
 
 from google.adk.agents import LlmAgent
 from google.adk.models import BaseLlm, LlmResponse
+from google.adk.plugins import ReflectAndRetryToolPlugin
 from google.adk.runners import InMemoryRunner
 from google.adk.tools.mcp_tool import McpToolset, StreamableHTTPConnectionParams
 from google.genai import types
@@ -81,7 +82,10 @@ async def session(setting: Setting) -> AsyncGenerator[Converse]:
             agent = LlmAgent(
                 name="payer", model=Scripted(model="scripted", script=script), tools=[toolset]
             )
-            runner = InMemoryRunner(agent=agent, app_name="matrix")
+            repeats = []
+            if setting.retries is not None:
+                repeats = [ReflectAndRetryToolPlugin(max_retries=setting.retries)]
+            runner = InMemoryRunner(agent=agent, app_name="matrix", plugins=repeats)
             opened = await runner.session_service.create_session(app_name="matrix", user_id="u")
             message = types.Content(role="user", parts=[types.Part(text="go")])
             async for _ in runner.run_async(user_id="u", session_id=opened.id, new_message=message):

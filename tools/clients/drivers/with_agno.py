@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import AsyncGenerator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,11 +16,10 @@ from agno.agent import Agent
 from agno.models.base import Model
 from agno.models.response import ModelResponse
 from agno.tools.mcp import MCPTools
-from fastmcp import Client
-from fastmcp.client.transports import StreamableHttpTransport
 
 from clients.drive import Converse, Setting
 from clients.model import Script
+from surefoot.integrations import agno_tools
 
 __all__ = ["session"]
 
@@ -30,11 +29,9 @@ def plain(url: str, **options: Any) -> Any:
     return MCPTools(url=url, transport="streamable-http", **options)
 
 
-def adopted(url: str, billing: Any, **options: Any) -> Any:
-    """With it; the client is opened first, because agno opens no session that it is given."""
-    return Client(
-        StreamableHttpTransport(url, httpx_client_factory=billing.http_client_factory), **options
-    )
+def adopted(billing: Any, **options: Any) -> Any:
+    """With it."""
+    return agno_tools(billing, **options)
 
 
 @dataclass
@@ -74,17 +71,17 @@ async def session(setting: Setting) -> AsyncGenerator[Converse]:
     url, billing = setting.url, setting.billing
     options: dict[str, Any] = {}
     if setting.patience is not None:
-        options["timeout_seconds" if billing is None else "timeout"] = setting.patience
-    async with AsyncExitStack() as stack:
-        if billing is None:
-            tools = plain(url, **options)
-        else:
-            client = await stack.enter_async_context(adopted(url, billing, **options))
-            tools = MCPTools(session=client)
-        await stack.enter_async_context(tools)
+        options["timeout_seconds"] = setting.patience
+    async with plain(url, **options) if billing is None else adopted(billing, **options) as tools:
 
         async def play(script: Script) -> None:
-            agent = Agent(model=Scripted(script=script), tools=[tools], telemetry=False)
+            agent = Agent(
+                model=Scripted(script=script),
+                tools=[tools],
+                telemetry=False,
+                retries=setting.retries or 0,
+                delay_between_retries=0,
+            )
             await agent.arun("go")
 
         yield play

@@ -18,20 +18,19 @@ __all__ = ["session"]
 
 def plain(url: str) -> Any:
     """Without surefoot."""
-    return StreamableHttpTransport(url)
+    return Client(StreamableHttpTransport(url))
 
 
 def adopted(url: str, billing: Any) -> Any:
     """With it."""
-    return StreamableHttpTransport(url, httpx_client_factory=billing.http_client_factory)
+    return Client(StreamableHttpTransport(url, httpx_client_factory=billing.http_client_factory))
 
 
 @asynccontextmanager
 async def session(setting: Setting) -> AsyncGenerator[Converse]:
     """One client, and a loop that calls its tools."""
     url, billing = setting.url, setting.billing
-    transport = plain(url) if billing is None else adopted(url, billing)
-    async with Client(transport) as client:
+    async with plain(url) if billing is None else adopted(url, billing) as client:
 
         async def call(tool: str, arguments: Any) -> str:
             result = await client.call_tool(

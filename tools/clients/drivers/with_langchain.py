@@ -9,6 +9,7 @@ from datetime import timedelta
 from typing import Any
 
 from langchain.agents import create_agent
+from langchain.agents.middleware import ToolRetryMiddleware
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
@@ -16,6 +17,7 @@ from langchain_mcp_adapters.client import MultiServerMCPClient
 
 from clients.drive import Converse, Setting
 from clients.model import Script
+from surefoot.integrations import tell_langchain
 
 __all__ = ["session"]
 
@@ -37,7 +39,8 @@ def adopted(url: str, billing: Any, **options: Any) -> Any:
                 "httpx_client_factory": billing.http_client_factory,
                 **options,
             }
-        }
+        },
+        tool_interceptors=[tell_langchain],
     )
 
 
@@ -86,9 +89,12 @@ async def session(setting: Setting) -> AsyncGenerator[Converse]:
         options["session_kwargs"] = {"read_timeout_seconds": timedelta(seconds=setting.patience)}
     client = plain(url, **options) if billing is None else adopted(url, billing, **options)
     tools = await client.get_tools()
+    repeats: Any = []
+    if setting.retries is not None:
+        repeats = [ToolRetryMiddleware(max_retries=setting.retries, initial_delay=0.05)]
 
     async def play(script: Script) -> None:
-        agent = create_agent(Scripted(script=script), tools)
+        agent = create_agent(Scripted(script=script), tools, middleware=repeats)
         await agent.ainvoke({"messages": [("user", "go")]})
 
     yield play

@@ -17,24 +17,30 @@ from clients.model import Script, converse
 __all__ = ["session"]
 
 
-def plain(url: str) -> Any:
+@asynccontextmanager
+async def plain(url: str) -> AsyncGenerator[Any]:
     """Without surefoot."""
-    return streamable_http_client(url)
+    async with streamable_http_client(url) as streams, ClientSession(*streams[:2]) as session:
+        yield session
 
 
-def adopted(url: str, billing: Any) -> Any:
+@asynccontextmanager
+async def adopted(billing: Any) -> AsyncGenerator[Any]:
     """With it."""
-    return streamable_http_client(url, http_client=billing.http_client())
+    async with (
+        billing.http_client() as http,
+        streamable_http_client(billing.url, http_client=http) as streams,
+        ClientSession(*streams[:2]) as session,
+    ):
+        yield session
 
 
 @asynccontextmanager
 async def session(setting: Setting) -> AsyncGenerator[Converse]:
     """One session, and a loop that calls its tools."""
-    url, billing = setting.url, setting.billing
     patience: Any = None if setting.patience is None else timedelta(seconds=setting.patience)
-    made = plain(url) if billing is None else adopted(url, billing)
-    client: Any
-    async with made as (read, write, _), ClientSession(read, write) as client:
+    made = plain(setting.url) if setting.billing is None else adopted(setting.billing)
+    async with made as client:
         await client.initialize()
 
         async def call(tool: str, arguments: Any) -> str:

@@ -18,6 +18,7 @@ from openai.types.responses import (
 
 from clients.drive import Converse, Setting
 from clients.model import Script
+from surefoot.integrations import tell_openai_agents
 
 __all__ = ["session"]
 
@@ -32,7 +33,9 @@ def plain(url: str, **options: Any) -> Any:
 def adopted(url: str, billing: Any, **options: Any) -> Any:
     """With it."""
     return MCPServerStreamableHttp(
-        {"url": url, "httpx_client_factory": billing.http_client_factory}, **options
+        {"url": url, "httpx_client_factory": billing.http_client_factory},
+        failure_error_function=tell_openai_agents,
+        **options,
     )
 
 

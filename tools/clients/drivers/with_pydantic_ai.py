@@ -20,6 +20,7 @@ from pydantic_ai.models.function import FunctionModel
 
 from clients.drive import Converse, Setting
 from clients.model import Script
+from surefoot.integrations import tell_pydantic_ai
 
 __all__ = ["session"]
 
@@ -31,7 +32,9 @@ def plain(url: str, **options: Any) -> Any:
 
 def adopted(url: str, billing: Any, **options: Any) -> Any:
     """With it."""
-    return MCPToolset(url, http_client=billing.http_client(), **options)
+    return MCPToolset(
+        url, http_client=billing.http_client(), process_tool_call=tell_pydantic_ai, **options
+    )
 
 
 def scripted(script: Script) -> FunctionModel:
