@@ -222,6 +222,21 @@ def test_closing_leaves_no_thread_no_socket_and_no_warning(step: Answer, version
     assert set(threading.enumerate()) <= threads
 
 
+@pytest.mark.parametrize("leaves", ["before", "after"])
+def test_closing_forgets_no_connection_that_was_just_accepted(leaves: str) -> None:
+    """A client that connected a moment ago and asked for nothing, several times over."""
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        for _ in range(10):
+            with FaultyGateway() as gateway:
+                connection = connect(gateway)
+                if leaves == "before":
+                    connection.close()
+            connection.close()
+        gc.collect()
+    assert [str(one.message) for one in heard] == []
+
+
 def test_a_blocking_tool_is_reported_and_does_not_hang_the_test(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
