@@ -2,7 +2,8 @@
 
 An attempt that got an answer is not a success (R23), a grant to repeat says nothing about what ran
 (R5, R68), and what is only assumed is named as an assumption (R8, D32). Everything here is a plain
-value: no request, no header, no body, and of an error only the name of its class.
+value: no request, no header, no body, and of an error only the name of its class. They are nobody's
+to change, and not frozen: that would cost each call as much as all the rest of recording it.
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ class Grant(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Attempt:
     """One time that a request was on the wire, or would have been.
 
@@ -179,7 +180,7 @@ class Attempt:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class RequestAttempts:
     """Every attempt of one request, and how it ended (R22, R51); filed once per request (D33).
 

@@ -129,9 +129,16 @@ class Filed:
 
 def written_time(time: datetime) -> str:
     """RFC 3339, in UTC, to the microsecond."""
-    if time.tzinfo is not UTC:
-        time = time.astimezone(UTC)
-    return time.isoformat(timespec="microseconds")
+    global _last  # noqa: PLW0603 - what was filed in one moment is written out one after the other
+    known, written = _last
+    if known is not time:
+        utc = time if time.tzinfo is UTC else time.astimezone(UTC)
+        written = utc.isoformat(timespec="microseconds")
+        _last = time, written
+    return written
+
+
+_last: tuple[datetime | None, str] = (None, "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,7 +193,7 @@ class RunEnded:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class CallStarted:
     """The agent uses a tool (D33)."""
 
@@ -212,7 +219,7 @@ class CallStarted:
         return fields
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class CallEnded:
     """A call came to its end, whichever it was."""
 
@@ -247,7 +254,7 @@ class CallEnded:
         return fields
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class CredentialVended:
     """A credential was handed out for one attempt: its kind and for what, and nothing of it."""
 

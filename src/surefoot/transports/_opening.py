@@ -7,7 +7,7 @@ be read as one message is treated as a tool call that nobody declared (D1).
 
 from __future__ import annotations
 
-import secrets
+import os
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
@@ -184,7 +184,7 @@ class Opener:
             if known is not None:
                 call_id, record.call_began = known
                 return call_id
-        return secrets.token_hex(8)
+        return os.urandom(8).hex()
 
     def heard(self, record: Record, message: Mapping[str, Any]) -> None:
         """Learn from an answer of the server's own, as it was checked."""

@@ -297,7 +297,8 @@ class Record:
         """File that a credential was handed out for an attempt: its kind, and nothing of it."""
         if self.ledger is None:
             return
-        vended = CredentialVended(service=service, kind=kind, call_id=self.call_id)
+        make = partial(CredentialVended, service=service, kind=kind, call_id=self.call_id)
+        vended = Pending(CredentialVended.type, make)
         if self.begun:
             self.ledger.file(vended)
         else:
