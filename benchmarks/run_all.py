@@ -48,6 +48,10 @@ SCRIPTS: Final[dict[str, tuple[str, ...]]] = {
         "--rounds",
         "9",
     ),
+    "signing": (
+        "--rounds",
+        "9",
+    ),
     "fence": (),
     "wire_json": (
         "--rounds",

@@ -18,9 +18,13 @@ Row = Callable[[], object]
 
 
 class Compared(dict[str, float]):
-    """Each row's median ratio to the first; ``least`` has the best microseconds of each."""
+    """Each row's median ratio to the first.
+
+    ``least`` has the best microseconds of each, ``typical`` the median.
+    """
 
     least: dict[str, float]
+    typical: dict[str, float]
 
 
 def compare(
@@ -49,6 +53,7 @@ def compare(
     print(f"  {'':38}{'best us':>12}{'ratio':>8}   quartiles")
     ratios = Compared()
     ratios.least = {name: min(taken) for name, taken in times.items()}
+    ratios.typical = {name: median(taken) for name, taken in times.items()}
     for name, taken in times.items():
         each = [mine / base for mine, base in zip(taken, times[first], strict=True)]
         low, _, high = quantiles(each, n=4)
