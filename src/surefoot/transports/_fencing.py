@@ -190,7 +190,9 @@ def refusal(stopped: GiveUp) -> bytes:
 
 def _is_settled(record: Record) -> bool:
     """Whether the request ended in something sure (B3)."""
-    if record.completed or all(sent.effect == "not_sent" for sent in record.sent):
+    if record.completed:
+        return not record.abandoned  # an answer that nobody was there to hear tells nobody
+    if all(sent.effect == "not_sent" for sent in record.sent):
         return True
     if record.may_have_run or record.ended == "cut":
         return False
