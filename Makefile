@@ -140,6 +140,12 @@ check-clients: $(READY) | $(UV_OWN) ## four faults on each of nine clients, each
 compat: $(READY) | $(UV_OWN) ## every fault on every client, with and without surefoot; writes the page
 	@PYTHONPATH=tools $(BIN)/python -m clients.run --uv $(UV) --write $(CLIENTS)
 
+floors: $(READY) | $(UV_OWN) ## the core tests with the lowest versions that are declared
+	@$(BIN)/python tools/floors.py --uv $(UV) --workers $(WORKERS)
+
+pythons: $(READY) | $(UV_OWN) ## the core tests with each later Python that is there
+	@$(BIN)/python tools/pythons.py --uv $(UV) --workers $(WORKERS)
+
 demo: $(READY) ## the same calls against a difficult gateway, without and with surefoot
 	@$(BIN)/surefoot demo
 

@@ -11,6 +11,7 @@ import base64
 from collections import Counter
 from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
+from inspect import signature
 from typing import Any, Final
 
 import pytest
@@ -89,9 +90,9 @@ def _servers() -> Generator[tuple[FaultyGateway, FaultyGateway]]:
 async def _session(
     gateway: Gateway | None, resource: FaultyGateway, issuer: FaultyGateway, kind: Kind
 ) -> AsyncGenerator[Session]:
-    auth = ClientCredentialsOAuthProvider(
-        resource.url, _Remembered(), "id", SECRET, issuer=issuer.origin
-    )
+    since = "issuer" in signature(ClientCredentialsOAuthProvider).parameters  # mcp 1.30 and 2.1
+    named: dict[str, Any] = {"issuer": issuer.origin} if since else {}
+    auth = ClientCredentialsOAuthProvider(resource.url, _Remembered(), "id", SECRET, **named)
     async with FAMILY.AsyncClient(auth=auth, timeout=5) as client:
         if gateway is not None:
             gateway.protect(client)
