@@ -25,6 +25,7 @@ READY := .venv/.ready
 READY1 := .venv-mcp1/.ready
 READY_SDK := .venv-sdk/.ready
 READY_BENCH := .venv-bench/.ready
+READY_PEER := .venv-peer/.ready
 READY_DOCS := .venv-docs/.ready
 
 # Two workers fit the smallest machine that CI has; `make WORKERS=0 test` runs in one process.
@@ -37,7 +38,7 @@ CLIENTS ?=
 COVERAGE := -m coverage run
 PYTEST := -m pytest -q -n $(WORKERS) $(PYTEST_ARGS)
 
-.PHONY: help check env versions lint law ledger types format test test-mcp1 examples coverage wheel sdk-suite conformance check-clients compat demo clean
+.PHONY: help check env versions lint law ledger types format test test-mcp1 examples coverage wheel peer sdk-suite conformance check-clients compat demo clean
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | awk -F '\t' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -71,6 +72,11 @@ $(READY1): pyproject.toml uv.lock | $(UV_OWN)
 $(READY_SDK): pyproject.toml uv.lock | $(UV_OWN)
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or later was not found; try make PYTHON=/path/to/python"; exit 1; }
 	UV_PROJECT_ENVIRONMENT=.venv-sdk $(SYNC) --no-default-groups --group mcp2 --group test --group sdk-suite
+	@touch $@
+
+$(READY_PEER): pyproject.toml uv.lock | $(UV_OWN)
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or later was not found; try make PYTHON=/path/to/python"; exit 1; }
+	UV_PROJECT_ENVIRONMENT=.venv-peer $(SYNC) --no-default-groups --no-install-project --group agentcore-peer
 	@touch $@
 
 $(READY_BENCH): pyproject.toml uv.lock | $(UV_OWN)
@@ -118,7 +124,7 @@ test-mcp1: $(READY1) ## the tests with mcp 1.x
 examples: $(READY) ## the examples of the README and the docs, as printed
 	@$(BIN)/python -m pytest -q tests/house/test_readme_examples.py
 
-coverage: $(READY) $(READY1) ## both test runs, and their branches together
+coverage: $(READY) $(READY1) $(READY_PEER) ## both test runs, and their branches together
 	@rm -f .coverage .coverage.*
 	@$(BIN1)/python $(COVERAGE) $(PYTEST)
 	@$(BIN)/python $(COVERAGE) $(PYTEST)
@@ -127,6 +133,9 @@ coverage: $(READY) $(READY1) ## both test runs, and their branches together
 
 wheel: $(READY) | $(UV_OWN) ## the built wheel, alone in a fresh environment
 	@$(BIN)/python tools/check_wheel.py --uv $(UV)
+
+peer: $(READY_PEER) ## the environment of AWS's own client library, which a test runs beside ours
+	@:
 
 sdk-suite: $(READY_SDK) ## the tests of the MCP SDK itself, over our layers (SDK_TESTS="path::name" narrows)
 	@.venv-sdk/bin/python tools/sdk_suite.py --workers $(WORKERS) $(SDK_TESTS)
@@ -159,4 +168,4 @@ docs: $(READY_DOCS) ## the documentation as a site in build/docs, strictly, and 
 	@.venv-docs/bin/python tools/check_docs.py $(DOCS_ARGS)
 
 clean: ## remove environments, caches and results
-	rm -rf .venv .venv-mcp1 .venv-sdk .venv-clients .venv-uv .hypothesis .pytest_cache .ruff_cache build dist .coverage .coverage.*
+	rm -rf .venv .venv-mcp1 .venv-sdk .venv-clients .venv-peer .venv-uv .hypothesis .pytest_cache .ruff_cache build dist .coverage .coverage.*
