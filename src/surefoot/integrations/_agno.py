@@ -20,7 +20,7 @@ def agno_tools(gateway: Gateway, *, timeout_seconds: float = 10, **options: Any)
 
     In the place of ``MCPTools(url=..., transport="streamable-http")``, with the same life: agno
     connects it when an agent first runs, or use it with ``async with``. An error while connecting
-    is raised, where agno would log it and let the agent run without its tools.
+    is raised to whoever connects it; an agent logs it and runs without the tools, as with any.
 
     Args:
         gateway: The server.
