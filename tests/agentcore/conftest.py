@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from surefoot.testing import AgentCoreStandIn
+
 collect_ignore_glob = [] if find_spec("botocore") and find_spec("boto3") else ["test_*.py"]
 """The extra: without it nothing here can run."""
 
@@ -29,3 +31,10 @@ def _no_world(tmp_path_factory: pytest.TempPathFactory) -> Generator[None]:
         patch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(folder / "credentials"))
         patch.setenv("AWS_EC2_METADATA_DISABLED", "true")
         yield
+
+
+@pytest.fixture
+def stand_in() -> Generator[AgentCoreStandIn]:
+    """A stand-in that nobody has asked yet."""
+    with AgentCoreStandIn() as opened:
+        yield opened
