@@ -1,8 +1,9 @@
 """What it costs to keep the evidence: a recorded call against the same call with nothing recorded.
 
-Over loopback, against a responder in another process: how much more CPU, all threads together and
-the writing to the end included, does a POST through all layers of a Gateway take when a run is
-recorded? And in isolation: what do a span, a filed event and a line cost, in microseconds?
+Against a responder in another process, how much more CPU, all threads together and the writing to
+the end included, does a call take when its run is recorded? Once for a tool call as an agent makes
+it, through the SDK's own client, and once for the bare POST below it, through all layers of a
+Gateway. And in isolation: what do a span of an attempt, a filed event and a line cost?
 
     python benchmarks/recording.py [--rounds 25] [--requests 200]
 
@@ -14,23 +15,34 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import tempfile
 import time
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Generator, Mapping
+from contextlib import AbstractContextManager, AsyncExitStack, contextmanager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median, quantiles
 from typing import Any
 
 import httpx2
+import mcp
 from figures import figure
 from opentelemetry.sdk.trace import TracerProvider
-from transport_overhead import ANSWER, BODY, HEADERS, Row, credentials, measure, responder
+from transport_overhead import (
+    ANSWER,
+    BODY,
+    HEADERS,
+    Responder,
+    Row,
+    credentials,
+    measure,
+    responder,
+)
 
 from surefoot import Gateway
-from surefoot.evidence import Attempt, Ledger, RequestAttempts
-from surefoot.sinks import JsonLinesSink, OpenTelemetrySpans, record
+from surefoot.evidence import Attempt, Ledger, RequestAttempts, Run, bind
+from surefoot.sinks import JsonLinesSink, OpenTelemetrySpans, ledger_for
 
 Opened = Callable[[], AbstractContextManager[object]]
 
@@ -42,6 +54,52 @@ class Forgets:
 
     def emit(self, event: Mapping[str, Any], /) -> None:
         """Forget."""
+
+
+class Server(Responder):
+    """Answers what the SDK's client asks of a server of the era with sessions."""
+
+    results: Mapping[str, object] = {
+        "initialize": {
+            "protocolVersion": "2025-11-25",
+            "capabilities": {"tools": {}},
+            "serverInfo": {"name": "server", "version": "1.0.0"},
+        },
+        "tools/list": {"tools": [{"name": "add", "inputSchema": {"type": "object"}}]},
+        "tools/call": {"content": [{"type": "text", "text": "3"}], "isError": False},
+    }
+
+    def data_received(self, data: bytes) -> None:
+        """Answer each request that is complete."""
+        self._read += data
+        while (end := self._read.find(b"\r\n\r\n")) >= 0:
+            head = self._read[:end].lower()
+            length = 0
+            if b"content-length:" in head:
+                length = int(head.split(b"content-length:")[1].split(b"\r\n")[0])
+            if len(self._read) < end + 4 + length:
+                return
+            body = self._read[end + 4 : end + 4 + length]
+            self._read = self._read[end + 4 + length :]
+            self._transport.write(self._answer(body))
+
+    def _answer(self, body: bytes) -> bytes:
+        message: dict[str, Any] = json.loads(body) if body else {}
+        if "id" not in message:
+            status = b"202 Accepted" if body else b"405 Method Not Allowed"
+            return b"HTTP/1.1 %s\r\ncontent-length: 0\r\n\r\n" % status
+        result = self.results[message["method"]]
+        text = json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}).encode()
+        head = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n"
+        return head % len(text) + text
+
+
+@contextmanager
+def into(run: Run, flush: Callable[[], object]) -> Generator[None]:
+    """A turn inside of a run that is open all the while; what it filed is written when it ends."""
+    with bind(run):
+        yield
+    flush()
 
 
 def posting(client: httpx2.AsyncClient, url: str, opened: Opened) -> Row:
@@ -58,33 +116,80 @@ def posting(client: httpx2.AsyncClient, url: str, opened: Opened) -> Row:
     return row
 
 
+def calling(client: Any, opened: Opened) -> Row:
+    """Call a tool as an agent does, one call after the other, inside of what is opened."""
+
+    async def row(count: int) -> float:
+        started = time.process_time()
+        with opened():
+            for _ in range(count):
+                assert not (await client.call_tool("add", {"a": 1, "b": 2})).is_error
+        return (time.process_time() - started) / count
+
+    return row
+
+
+def kinds(folder: Path) -> dict[str, Opened]:
+    """What a run is recorded to. Opening one is not part of a call, and writing it out is."""
+    forgets, lines = Forgets(), JsonLinesSink(folder / "run.jsonl")
+    forgotten = Run(ledger=ledger_for(forgets))
+    written = Run(ledger=ledger_for(lines))
+    return {
+        "nothing recorded": nullcontext,
+        "nothing recorded (A/A)": nullcontext,
+        "a sink that forgets": lambda: into(forgotten, lambda: None),
+        "JSON Lines": lambda: into(written, lines.flush),
+    }
+
+
+async def as_an_agent(rounds: int, count: int, folder: Path) -> None:
+    """Print the table of tool calls through the SDK's client."""
+    with responder(Server) as url:
+        async with AsyncExitStack() as stack:
+
+            async def opened(**settings: Any) -> Any:
+                gateway = Gateway(url, credentials=credentials(), **settings)
+                client: Any = mcp.Client(gateway.transport(), mode="legacy")
+                await stack.enter_async_context(client)
+                return client
+
+            client = await opened()
+            rows = {name: calling(client, kind) for name, kind in kinds(folder).items()}
+            traced = await opened(evidence=OpenTelemetrySpans(TracerProvider()))
+            rows["spans"] = calling(traced, nullcontext)
+            seconds = await measure(rows, rounds, count)
+    told(f"a tool call through mcp.Client: {rounds} rounds of {count}", seconds, at_most=1.05)
+
+
 async def over_loopback(rounds: int, count: int, folder: Path) -> None:
-    """Print the first table."""
+    """Print the table of bare POSTs."""
     with responder() as url:
         client = Gateway(url, credentials=credentials()).http_client()
-        kinds: dict[str, Opened] = {
-            "nothing recorded": nullcontext,
-            "nothing recorded (A/A)": nullcontext,
-            "a sink that forgets": lambda: record(Forgets()),
-            "JSON Lines": lambda: record(folder / "run.jsonl"),
-        }
-        rows = {name: posting(client, url, opened) for name, opened in kinds.items()}
+        rows = {name: posting(client, url, kind) for name, kind in kinds(folder).items()}
         seconds = await measure(rows, rounds, count)
         await client.aclose()
+    told(f"a bare POST through all layers: {rounds} rounds of {count}", seconds)
+
+
+def told(title: str, seconds: dict[str, list[float]], at_most: float | None = None) -> None:
+    """Print one table, each row against the first of its own round."""
     base = seconds["nothing recorded"]
-    print(f"over loopback: {rounds} rounds of {count} POSTs, medians, CPU of the client")
+    print(f"{title}, medians, CPU of the client")
     print(f"{'':30}{'us':>9}{'ratio':>9}{'least':>9}{'ratio':>9}   middle half of the ratios")
-    for name in rows:
-        ratios = [one / other for one, other in zip(seconds[name], base, strict=True)]
+    for name, took in seconds.items():
+        if name == "loop":
+            continue
+        ratios = [one / other for one, other in zip(took, base, strict=True)]
         low, _, high = quantiles(ratios, n=4)
-        least = min(seconds[name])
+        if name in ("JSON Lines", "spans"):
+            what = f"{title.partition(':')[0]}, {name}"
+            against = "the same, nothing recorded"
+            limit = at_most if name == "JSON Lines" else None
+            figure(what, median(ratios), "x", against=against, at_most=limit)
         print(
-            f"{name:30}{median(seconds[name]) * 1e6:9.1f}{median(ratios):9.3f}"
-            f"{least * 1e6:9.1f}{least / min(base):9.3f}   {low:.3f} to {high:.3f}"
+            f"{name:30}{median(took) * 1e6:9.1f}{median(ratios):9.3f}"
+            f"{min(took) * 1e6:9.1f}{min(took) / min(base):9.3f}   {low:.3f} to {high:.3f}"
         )
-        if name == "JSON Lines":
-            what = "a POST through a Gateway, recorded as JSON Lines"
-            figure(what, median(ratios), "x", against="the same, nothing recorded")
 
 
 def an_attempt() -> Attempt:
@@ -123,8 +228,9 @@ def in_isolation(rounds: int, folder: Path) -> None:
     sink = JsonLinesSink(folder / "isolated.jsonl")
     request, attempt = a_request(), an_attempt()
     events: list[Mapping[str, Any]] = []
+    keeps: Any = type("Keeps", (), {"emit": staticmethod(events.append)})()
     ledger_of_one = Ledger(
-        type("Keeps", (), {"emit": staticmethod(events.append)})(),
+        keeps,
         run="bench",
         now=lambda: datetime.now(UTC),
         fresh_id=lambda: "c",
@@ -134,9 +240,19 @@ def in_isolation(rounds: int, folder: Path) -> None:
     spans, without = OpenTelemetrySpans(TracerProvider()), OpenTelemetrySpans()
 
     def span(source: OpenTelemetrySpans) -> None:
-        opened = source.open(number=1, endpoint="billing", origin="https://gateway.example.com")
+        opened = source.open(
+            number=1,
+            endpoint="billing",
+            origin="https://gateway.example.com",
+            http_method="POST",
+            method="tools/call",
+            tool="add",
+        )
         if opened is not None:
             opened.end(attempt)
+
+    def tracing() -> None:
+        span(spans)
 
     pieces: dict[str, Callable[[], object]] = {
         "making the record": a_request,
@@ -144,7 +260,7 @@ def in_isolation(rounds: int, folder: Path) -> None:
         "queueing it": lambda: sink.emit(events[0]),
         "a look for a tracer": lambda: span(without),
         "a bare span of the SDK": lambda: bare.start_span("POST").end(),
-        "a span of an attempt": lambda: span(spans),
+        "a span of an attempt": tracing,
     }
     print(f"\nin isolation: the least of {rounds} rounds, microseconds of CPU")
     for name, piece in pieces.items():
@@ -155,6 +271,8 @@ def in_isolation(rounds: int, folder: Path) -> None:
                 piece()
             least = min(least, (time.thread_time() - started) / 500)
         print(f"{name:30}{least * 1e6:9.2f}")
+        if piece is tracing:
+            figure("the span of an attempt, a recording SDK", least * 1e6, "us", at_most=20)
     sink.close()
 
 
@@ -165,7 +283,10 @@ def main() -> None:
     parser.add_argument("--requests", type=int, default=200)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        asyncio.run(over_loopback(options.rounds, options.requests, Path(folder)))
+        # Short turns: what slows the machine down for a moment then slows all rows alike.
+        rounds, count = options.rounds * 8, max(1, options.requests // 8)
+        asyncio.run(as_an_agent(rounds, count, Path(folder)))
+        asyncio.run(over_loopback(rounds, count, Path(folder)))
         in_isolation(options.rounds, Path(folder))
 
 

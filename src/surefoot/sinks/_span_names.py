@@ -31,7 +31,6 @@ __all__ = [
     "SERVER_ADDRESS",
     "SERVER_PORT",
     "TOOL_NAME",
-    "URL_SCHEME",
     "WAIT",
 ]
 
@@ -42,7 +41,6 @@ SCOPE: Final = "surefoot"
 HTTP_METHOD: Final = "http.request.method"
 HTTP_RESEND_COUNT: Final = "http.request.resend_count"
 HTTP_STATUS: Final = "http.response.status_code"
-URL_SCHEME: Final = "url.scheme"
 SERVER_ADDRESS: Final = "server.address"
 SERVER_PORT: Final = "server.port"
 ERROR_TYPE: Final = "error.type"

@@ -37,7 +37,6 @@ from ._span_names import (
     SERVER_ADDRESS,
     SERVER_PORT,
     TOOL_NAME,
-    URL_SCHEME,
     WAIT,
 )
 
@@ -153,7 +152,6 @@ class OpenTelemetrySpans:
         place: dict[str, Any] = {HTTP_METHOD: http_method if known else _OTHER, ENDPOINT: endpoint}
         parts = urlsplit(origin)
         if parts.hostname:
-            place[URL_SCHEME] = parts.scheme
             place[SERVER_ADDRESS] = parts.hostname
             port = parts.port or _PORTS.get(parts.scheme)
             if port is not None:
