@@ -147,7 +147,7 @@ class Fencing:
             return stopped
         tool = record.call.tool
         check = None if tool is None else self._replay.tools.get(tool, _UNDECLARED).check_effect
-        if check is None:
+        if tool is None or check is None:
             return stopped
         outgoing: Any = record.outgoing
         ran: object = None
@@ -189,15 +189,19 @@ def refusal(stopped: GiveUp) -> bytes:
 
 
 def _is_settled(record: Record) -> bool:
-    """Whether the request ended in something sure (B3)."""
+    """Whether the request ended in something sure (B3).
+
+    What counts is what came of its last attempt: each one before it was followed by another, which
+    needed a permission, and one without an answer is never forgotten.
+    """
     if record.completed:
         return not record.abandoned  # an answer that nobody was there to hear tells nobody
-    if all(sent.effect == "not_sent" for sent in record.sent):
+    if not record.sent:
         return True
-    if record.may_have_run or record.ended == "cut":
+    if record.may_have_run:
         return False
     last = record.sent[-1]
-    if record.ended == "refused" and last.kind is not None:
+    if last.effect == "not_sent" or last.kind is not None:
         return True
     if record.code is not None and (last.status or 0) < 300:
         return record.code not in _OPEN_ERRORS and record.code not in _OPEN_CODES

@@ -34,6 +34,7 @@ from surefoot.wire import (
 if TYPE_CHECKING:
     from ._note import Note
     from ._recorder import Record
+    from ._sent import Sent
 
 __all__ = [
     "GiveUp",
@@ -76,9 +77,12 @@ def after_error(raised: Exception, record: Record) -> GiveUp:
         return GiveUp(outcome="consent-needed")
     if isinstance(raised, CredentialError):
         return GiveUp(outcome="credentials-failed")
-    if isinstance(raised, DeadlineExceededError):
-        return GiveUp(outcome="not-sent-in-time")
-    return GiveUp(outcome="not-sent")
+    refused = next((sent for sent in reversed(record.sent) if sent.kind is not None), None)
+    if refused is not None:
+        # It was sent, and refused; what was not sent is its repeat.
+        return GiveUp(outcome=_refused_as(refused), retry_after=refused.retry_after)
+    late = isinstance(raised, DeadlineExceededError)
+    return GiveUp(outcome="not-sent-in-time" if late else "not-sent")
 
 
 def after_status(status: int, record: Record, note: Note, *, in_session: bool) -> GiveUp:
@@ -89,10 +93,15 @@ def after_status(status: int, record: Record, note: Note, *, in_session: bool) -
     if record.may_have_run:
         outcome = "no-answer"
     elif last is not None and last.kind is not None:
-        outcome = "session-busy" if last.kind == "session-busy" else "rate-limited"
+        outcome = _refused_as(last)
     else:
         outcome = note.outcome or outcome_of_status(status, note.error_type, in_session=in_session)
     return GiveUp(outcome=outcome, status=status, retry_after=stated, error_type=note.error_type)
+
+
+def _refused_as(sent: Sent) -> Outcome:
+    """What to call an attempt that was refused."""
+    return "session-busy" if sent.kind == "session-busy" else "rate-limited"
 
 
 def why_refused(rule: str | None, *, too_large: bool) -> Outcome:
