@@ -7,14 +7,24 @@ was handed, be it a JSON body or an event stream.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from support.exchanges import outcome_in
-from surefoot.testing import McpRequest, RecordingSink, tool_call
+from surefoot.testing import McpRequest, Raw, RecordingSink, Step, tool_call
 
-__all__ = ["Said", "attempts_of", "record_of", "say"]
+__all__ = [
+    "FRAMINGS",
+    "RESULT",
+    "SOUND",
+    "Said",
+    "as_body",
+    "as_stream",
+    "attempts_of",
+    "record_of",
+    "say",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,3 +87,50 @@ def record_of(sink: RecordingSink, tool: str = "charge") -> dict[str, Any]:
 def attempts_of(sink: RecordingSink, tool: str = "charge") -> list[dict[str, Any]]:
     """The attempts of the one call of a tool."""
     return cast("list[dict[str, Any]]", record_of(sink, tool)["attempts"])
+
+
+RESULT: Final = (
+    '{"content":[{"type":"text","text":"as written"}],"isError":false,"resultType":"complete"}'
+)
+"""A sound result."""
+SOUND: Final = f'{{"jsonrpc":"2.0","id":ID,"result":{RESULT}}}'
+
+Written = Callable[[bytes], bytes]
+
+
+def as_body(text: str | bytes) -> Step:
+    """A JSON body, `ID` in it the request's own; the tool ran."""
+    data = text.encode() if isinstance(text, str) else text
+
+    def answer(rpc_id: bytes) -> bytes:
+        body = data.replace(b"ID", rpc_id)
+        head = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n"
+        return head % len(body) + body
+
+    return Raw(answer, ran=True, close=False)
+
+
+def _chunk(data: bytes) -> bytes:
+    return b"%x\r\n%b\r\n" % (len(data), data)
+
+
+FRAMINGS: Final[dict[str, tuple[str, Written]]] = {
+    "ended by the close": ("connection: close", lambda data: data),
+    "in a chunk, ended": (
+        "transfer-encoding: chunked",
+        lambda data: _chunk(data) + b"0\r\n\r\n",
+    ),
+    "in a chunk, not ended": ("transfer-encoding: chunked", _chunk),
+}
+
+
+def as_stream(data: str | bytes, framing: str = "ended by the close", *lines: str) -> Step:
+    """An event stream of these bytes, then an end of the connection."""
+    line, written = FRAMINGS[framing]
+    text = data.encode() if isinstance(data, str) else data
+    head = "\r\n".join(("HTTP/1.1 200 OK", "content-type: text/event-stream", line, *lines))
+
+    def answer(rpc_id: bytes) -> bytes:
+        return head.encode() + b"\r\n\r\n" + written(text.replace(b"ID", rpc_id))
+
+    return Raw(answer, ran=True)

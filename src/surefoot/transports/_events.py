@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from surefoot.errors import AnswerTooLargeError, UnreadableAnswerError
-from surefoot.wire import JsonLimits, SseDecoder, safe_event
+from surefoot.wire import KEEP_ALIVE, JsonLimits, SseDecoder, safe_event
 
 from ._content import TOTAL, decoded, patient
 from ._family import finished
@@ -136,6 +136,8 @@ class EventReader:
                     limits=self._rules.limits,
                     max_event_bytes=self._rules.max_event_bytes,
                 )
+                if event.wire is KEEP_ALIVE and out and out[-1] is KEEP_ALIVE:
+                    continue  # one says what a hundred in a row say
                 if event.scrubbed and self._record is not None and self._record.sent:
                     self._record.sent[-1].hits += event.scrubbed
                 if event.rule is not None:

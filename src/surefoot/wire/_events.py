@@ -64,6 +64,8 @@ class CheckedEvent(NamedTuple):
         return f"CheckedEvent(kind={self.kind!r}, rule={self.rule!r})"
 
 
+_PING: Final = CheckedEvent("empty", KEEP_ALIVE)
+
 # Twice as fast as calling the class, and this runs for every event.
 _new = cast("Any", tuple).__new__
 
@@ -96,7 +98,7 @@ def safe_event(
             event_id = None
     if not block.data:
         if block.is_keep_alive:
-            return CheckedEvent("empty", KEEP_ALIVE)
+            return _PING
         return CheckedEvent("empty", encode_event(None, id=event_id, retry=block.retry), event_id)
     if block.event != "message":
         return _other(block, event_id, scrub)

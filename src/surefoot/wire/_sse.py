@@ -30,6 +30,7 @@ _LF: Final = 0x0A
 _CR: Final = 0x0D
 _COLON: Final = 0x3A
 _DIGITS: Final = b"0123456789"
+_PING: Final = SseBlock()
 
 
 # Twice as fast as calling the class, and this runs for every event.
@@ -201,6 +202,11 @@ class SseDecoder:
                 and (checked or _is_utf8(line))
             ):
                 blocks.append(_new(SseBlock, ("message", line[6:], event_id, None)))
+                continue
+            if piece[:1] == b":" and checked and piece.find(b"\n") < 0 and len(piece) <= longest:
+                # A comment alone: a packed stream may hold millions of them.
+                if self._keep_alives:
+                    blocks.append(_PING)
                 continue
             block = piece.lstrip(b"\n")
             if len(block) > longest or not (checked or (b"\0" not in block and _is_utf8(block))):
