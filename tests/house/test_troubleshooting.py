@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import inspect
 import re
+import sys
 from collections.abc import Callable
 from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any, Final
+from unittest.mock import patch
 
 import pytest
 
-from surefoot import errors, transports
+from surefoot import agentcore, errors, transports
 from surefoot.cli._main import COMMANDS, main
 from surefoot.credentials import Bearer
 from surefoot.evidence import event_schema_text
@@ -26,6 +28,7 @@ SOURCE: Final = "\n".join(
     path.read_text("utf-8") for path in sorted((ROOT / "src" / "surefoot").rglob("*.py"))
 )
 URL: Final = "https://gateway.example.com/mcp"
+ARN: Final = "arn:aws:bedrock-agentcore:us-west-2:123456789012:runtime/orders-Ab12"
 
 
 def rows(page: str, heading: str) -> list[list[str]]:
@@ -43,12 +46,19 @@ def headings(part: str) -> list[str]:
 
 def said(build: Callable[[], object]) -> str:
     """What is said when something is built that cannot mean anything."""
-    with pytest.raises((TypeError, ValueError)) as caught:
+    with pytest.raises((TypeError, ValueError, ImportError)) as caught:
         build()
     return str(caught.value)
 
 
 wrong: Any = 3
+
+
+def without_aws() -> object:
+    """What is said where the extra is not installed."""
+    with patch.dict(sys.modules, {"botocore.credentials": None}):
+        return agentcore.runtime(ARN)
+
 
 WHEN_BUILT: Final[list[Callable[[], object]]] = [
     lambda: Gateway(URL, credentials="a-token"),  # type: ignore[arg-type]
@@ -60,6 +70,10 @@ WHEN_BUILT: Final[list[Callable[[], object]]] = [
     lambda: Replay(tools={"a": ToolRule(makes_changes=True, repeat_on={"throttle"})}),
     lambda: Bearer("a-token\n"),
     lambda: Gateway(URL).protect(object()),
+    without_aws,
+    lambda: agentcore.runtime("arn:aws:s3:::bucket"),
+    lambda: agentcore.gateway(URL),
+    lambda: agentcore.gateway("http://gateway.example.com/mcp"),
 ]
 
 WHEN_CALLED: Final[list[str]] = [
@@ -71,6 +85,10 @@ WHEN_CALLED: Final[list[str]] = [
     str(errors.CredentialError("unauthorized")),
     "a session is entered once; ask the Gateway for another",
     str(errors.SessionLostError()),
+    "no AWS credentials were found",
+    "a user flow needs a user: use acting_for(), or pass workload_token=",
+    "the consent failed or was refused; it has to be asked for again",
+    "AgentCore Identity is busy or failing",
 ]
 
 
@@ -82,7 +100,7 @@ def test_what_is_said_when_something_is_built_is_on_the_page() -> None:
 def test_what_a_call_raises_is_on_the_page() -> None:
     for heading, text in zip(headings("When you call"), WHEN_CALLED, strict=True):
         assert heading in text
-    assert WHEN_CALLED[6] in SOURCE
+    assert all(text in SOURCE for text in (WHEN_CALLED[6], *WHEN_CALLED[8:]))
 
 
 @pytest.mark.parametrize("heading", headings("In the log of `surefoot`"))
@@ -127,6 +145,40 @@ def test_every_option_of_a_gateway_is_listed_with_its_default() -> None:
                 assert real is getattr(transports, default)
             case _:
                 assert repr(real) == default
+
+
+def test_every_option_of_agentcore_is_listed_with_its_default() -> None:
+    shared = set(inspect.signature(Gateway).parameters)
+    for door in (agentcore.runtime, agentcore.gateway):
+        found = inspect.signature(door).parameters
+        here = {name: found[name].default for name in found if name not in {"agent", "url"}}
+        assert shared - here.keys() == {"url", "signer"}
+        said = rows(OPTIONS, "## `agentcore.runtime` and `agentcore.gateway`")
+        listed = {
+            row[0].strip("`"): row[1].strip("`")
+            for row in said
+            if door is agentcore.runtime or "`runtime` alone" not in row[2]
+        }
+        other = {
+            name
+            for name, default in here.items()
+            if name not in shared or default != inspect.signature(Gateway).parameters[name].default
+        }
+        assert listed.keys() == other
+        assert here["retry"] == agentcore.DEFAULT_RETRY
+        real = {name: "DEFAULT_RETRY" if name == "retry" else repr(here[name]) for name in listed}
+        assert listed == real
+
+
+@pytest.mark.parametrize("kind", [agentcore.AgentCoreIdentity, agentcore.SigV4Signer])
+def test_every_option_of_agentcores_classes_is_listed_with_its_default(kind: Any) -> None:
+    found = inspect.signature(kind).parameters
+    empty = inspect.Parameter.empty
+    real = {
+        name: "needed" if one.default is empty else repr(one.default) for name, one in found.items()
+    }
+    said = rows(OPTIONS, f"## `agentcore.{kind.__name__}`")
+    assert {row[0].strip("`"): row[1].strip("`") for row in said} == real
 
 
 def test_every_error_is_listed_with_what_it_is() -> None:
