@@ -9,8 +9,8 @@ from surefoot.testing import BadJson, Reset, Slow, SseCut, Status, Step, Throttl
 
 __all__ = ["CELLS", "SMOKE", "Cell"]
 
-LATE: Final = 1.5
-PATIENCE: Final = 0.6
+LATE: Final = 2.0
+PATIENCE: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +81,7 @@ CELLS: Final = (
     Cell(
         key="payment-slow",
         title="payment slower than the client waits; a model that calls again",
-        step=Slow(2 * LATE, when="after"),
+        step=Slow(3 * LATE, when="after"),
         repeat=True,
         tool="refund",
         arguments=_ORDER,

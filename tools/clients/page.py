@@ -66,21 +66,16 @@ answer; "session lost" that a later call failed.
 
 
 def write(told: Iterable[tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]]) -> None:
-    """Keep the results, and write the page."""
-    kept = [
-        {
-            "client": head["client"],
-            "version": head["version"],
-            "mcp": head["mcp"],
-            "cells": [
-                {name: value for name, value in row.items() if name not in _FLEETING}
-                for row in rows
-            ],
-        }
-        for head, rows in told
-    ]
-    RESULTS.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", "utf-8")
-    PAGE.write_text(rendered(kept), "utf-8")
+    """Keep the results of some clients beside those of the others, and write the page."""
+    known: list[dict[str, Any]] = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else []
+    kept = {str(one["client"]): one for one in known}
+    for head, rows in told:
+        cells = [{name: row[name] for name in row if name not in _FLEETING} for row in rows]
+        names = ("client", "version", "mcp")
+        kept[str(head["client"])] = {**{name: head[name] for name in names}, "cells": cells}
+    ordered = [kept[client.key] for client in ROSTER if client.key in kept]
+    RESULTS.write_text(json.dumps(ordered, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    PAGE.write_text(rendered(ordered), "utf-8")
 
 
 def rendered(kept: Sequence[Mapping[str, Any]]) -> str:
