@@ -210,6 +210,9 @@ async def test_a_bearer_runtime_is_called_with_what_it_vends() -> None:
             async with opened(made.transport(), KINDS[0]) as session:
                 told = await session.call(tool, {"q": "it"})
                 assert told.text == "found it"
+                bearer.script(tool, "no-bearer")  # one that the service no longer takes
+                told = await session.call(tool, {"q": "it"})
+                assert told.text == "found it"
         sent = {
             entry.header("authorization")
             for entry in bearer.journal

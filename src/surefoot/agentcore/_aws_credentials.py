@@ -115,10 +115,11 @@ class AwsCredentials:
         try:
             found = self._found() or self._loaded()
             keys = None if found is None else found.get_frozen_credentials()
+            usable = keys is not None and bool(keys.access_key)
         except Exception as error:  # noqa: BLE001 - the text quotes paths, profiles and answers
             reason = f"AWS credentials could not be had: {type(error).__name__}"
             return sealed(TransientCredentialError(reason))
-        return sealed(CredentialError(_NO_KEYS) if keys is None or not keys.access_key else keys)
+        return sealed(keys if usable else CredentialError(_NO_KEYS))
 
     def _loaded(self) -> Any:
         """The credentials object of the session, found once."""
