@@ -14,14 +14,19 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from floors import TESTS
-
 __all__ = ["interpreter"]
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 LATER: Final = ("3.12", "3.13", "3.14")
 PLACES: Final = ("~/.pyenv/versions", "/opt/python", "/opt/hostedtoolcache/Python")
 """Where interpreters often are that PATH does not lead to."""
+
+
+TESTS: Final = (
+    *("tests/credentials", "tests/errors", "tests/evidence", "tests/gateway"),
+    *("tests/session", "tests/sinks"),
+)
+"""What touches most of the interpreter: loops, contexts, frames, pickles, files."""
 
 
 def interpreter(version: str) -> str | None:
