@@ -169,11 +169,9 @@ async def test_a_lost_session_is_said_once_and_the_next_call_connects_anew(kind:
 
 @pytest.mark.parametrize("kind", IN_SESSION)
 async def test_many_calls_that_find_the_session_lost_connect_once(
-    kind: Kind, anyio_backend: str
+    kind: Kind,
 ) -> None:
     """D35, B1. And a call that was in flight on the lost session gets its answer."""
-    if (kind, anyio_backend) == ("mcp1", "trio"):
-        pytest.skip("mcp 1.x on trio sends one of two messages twice that are written at once")
     gate = Gate()
     told: list[str] = []
     with _server(kind, Tool("held", answer=gate)) as faulty:

@@ -32,7 +32,7 @@ from surefoot.transports import (
 )
 
 from ._options import Answers, Mode, Options, check_options, refuse_credential_headers
-from ._sdk import default_timeout, http_library, streams
+from ._sdk import default_timeout, http_library, sdk_major, streams
 from ._session import GatewaySession
 
 if TYPE_CHECKING:
@@ -167,7 +167,7 @@ class Gateway:
         client: Any = http_library().AsyncClient(timeout=default_timeout())
         self._protect(client, self._plan(auth_above=False, calls=table))
         async with client, streams(self.url, client, **settings) as (read, write):
-            yield read, WatchedWriter(write, table)
+            yield read, WatchedWriter(write, table, one_by_one=sdk_major() < 2)
 
     def session(self) -> GatewaySession:
         """Return our own client for one ``async with``: typed errors, and nothing replayed.

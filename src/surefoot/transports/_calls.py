@@ -9,7 +9,10 @@ flight.
 from __future__ import annotations
 
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Final, Self
+
+import anyio
+import anyio.lowlevel
 
 from surefoot.evidence import current_ledger
 
@@ -19,6 +22,12 @@ if TYPE_CHECKING:
     from ._recorder import Record
 
 __all__ = ["CallContext", "CallTable", "WatchedWriter", "calling"]
+
+
+_TURNS: Final = 3
+"""Turns of a loop within which a task that was started by another begins, whatever their order."""
+
+_MOST_TURNS: Final = 32
 
 
 class CallContext:
@@ -71,11 +80,12 @@ class CallTable:
         spans: Knows where in the trace a writer is, if anybody is tracing.
     """
 
-    __slots__ = ("_by_id", "_spans")
+    __slots__ = ("_by_id", "_spans", "_untaken")
 
     def __init__(self, spans: SpanSource | None = None) -> None:
         self._spans = spans
         self._by_id: dict[tuple[type, object], CallContext] = {}
+        self._untaken: set[tuple[type, object]] = set()
 
     def note(self, message_id: object) -> None:
         """Keep the writer's context for the message of this id."""
@@ -92,17 +102,45 @@ class CallTable:
 
     def take(self, message_id: object) -> CallContext | None:
         """The context of the message of this id, once."""
+        if self._untaken:
+            self._untaken.discard((type(message_id), message_id))
         if not self._by_id:
             return None
         return self._by_id.pop((type(message_id), message_id), None)
 
+    async def taken(self, message_id: object) -> None:
+        """Wait for a moment until the SDK's task for a message has come to us with it.
+
+        That task is under way at the second turn of the loop after it was written; where it never
+        comes, because it failed before it reached us, nobody waits for it.
+        """
+        key = (type(message_id), message_id)
+        for turn in range(_MOST_TURNS):
+            if turn >= _TURNS and key not in self._untaken:
+                break
+            await anyio.lowlevel.checkpoint()
+        self._untaken.discard(key)
+
+    def written(self, message_id: object) -> None:
+        """Note that the message of this id is about to be written."""
+        self._untaken.add((type(message_id), message_id))
+
 
 class WatchedWriter:
-    """The SDK's own write stream, with an eye on the ids that go by."""
+    """The SDK's own write stream, with an eye on the ids that go by.
 
-    def __init__(self, wrapped: Any, table: CallTable) -> None:
+    Args:
+        wrapped: The SDK's stream.
+        table: Where the writers' contexts are kept.
+        one_by_one: Hand a message over only when the last one was taken. mcp 1.x needs it: each of
+            its tasks reads a variable that the next message overwrites, and on trio a task may
+            begin after that; then one goes out twice, and another never (B3).
+    """
+
+    def __init__(self, wrapped: Any, table: CallTable, *, one_by_one: bool = False) -> None:
         self._wrapped = wrapped
         self._table = table
+        self._turn = anyio.Lock() if one_by_one else None
 
     def __getattr__(self, name: str) -> Any:
         """Everything else is the stream's own."""
@@ -112,11 +150,24 @@ class WatchedWriter:
         """Note whose message this is, then hand it on."""
         message = item.message
         message = getattr(message, "root", message)
-        if getattr(message, "method", None) is not None:
-            message_id = getattr(message, "id", None)
-            if message_id is not None:
-                self._table.note(message_id)
-        await self._wrapped.send(item)
+        asks = getattr(message, "method", None) is not None
+        message_id = getattr(message, "id", None) if asks else None
+        if message_id is not None:
+            self._table.note(message_id)
+        if self._turn is None:
+            await self._wrapped.send(item)
+            return
+        async with self._turn:
+            if message_id is None:
+                await self._wrapped.send(item)
+                return
+            self._table.written(message_id)
+            try:
+                await self._wrapped.send(item)
+            finally:
+                # Whoever is cancelled here may have written; the next one must not write over it.
+                with anyio.CancelScope(shield=True):
+                    await self._table.taken(message_id)
 
     async def __aenter__(self) -> Self:
         """Enter the stream."""
