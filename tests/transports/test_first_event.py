@@ -166,3 +166,33 @@ async def test_a_result_is_not_shown_to_any_rule(family: Any) -> None:
     response = await ask(family, gateway(rule, sink), wire)
     assert response.json()["result"]["content"][0]["text"] == text
     assert rule.saw == []
+
+
+@pytest.mark.parametrize("answer_id", [None, 7])
+async def test_a_notification_that_is_refused_at_200_is_repeated(
+    family: Any, answer_id: int | None
+) -> None:
+    """D1, D16. Or the session would go on without it; nobody above reads the refusal.
+
+    An error that names some other request is no answer to it.
+    """
+    rule, sink = Busy(), RecordingSink()
+    refusal = {
+        "jsonrpc": "2.0", "id": answer_id,
+        "error": {"code": -32005, "message": "Session operation in progress"},
+    }  # fmt: skip
+    wire = ScriptedTransport(Replies(json=refusal), Replies(202))
+    made = gateway(rule, sink, CHANGES)
+    told = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+    async with made.protect(family.AsyncClient(transport=wire)) as client:
+        response = await client.post(URL, json=told)
+    assert response.content == b""
+    repeated = answer_id is None
+    assert len(wire.requests) == (2 if repeated else 1)
+    (record,) = sink.of("tool.request_attempts")
+    attempts: Any = record["attempts"]
+    if repeated:
+        assert attempts[0]["permission"] == {
+            "by": "protocol", "assumes": "refused-before-execution",
+        }  # fmt: skip
+        assert response.status_code == 202

@@ -56,6 +56,9 @@ class Note:
     events: EventState | None = None
     """What is known of an event stream, as it goes by."""
 
+    shown: bytes | None = None
+    """What rules may look at in the place of a body that nobody above is handed."""
+
     def __init__(self, kind: Kind, seen: Callable[[], list[Line]] | None = None) -> None:
         self.kind = kind
         self.seen = seen

@@ -141,7 +141,8 @@ class ReadingTransport:
         status = came.status
         if status < 300 and came.framing[0] and status not in _WITHOUT_BODY:
             return self._stream(came)
-        checked = self._checked(came, await self._body(came))
+        body = await self._body(came)
+        checked = self._checked(came, body)
         if record is not None:
             _write_down(record, checked, came.scrub)
             if checked.kind == "unreadable" and record.sent:
@@ -155,6 +156,8 @@ class ReadingTransport:
             headers.append((b"location", place))
         answer = family_of(request).response(status, headers, checked.body)
         note = answer.extensions[NOTE] = _note(checked, came)
+        if checked.kind == "empty" and body and isinstance(body, bytes) and status == 200:
+            note.shown = self._told(came, body)
         before: Note | None = came.response.extensions.get(NOTE)
         if before is not None and before.kind in _OURS and note.kind == "error":
             # Another stack, behind a wrapper of somebody's, has read it: these words are ours.
@@ -215,6 +218,20 @@ class ReadingTransport:
             in_session=in_session,
             limits=self._rules.limits,
         )
+
+    def _told(self, came: _Came, body: bytes) -> bytes | None:
+        """The error that answers what asked for nothing: for rules, because nobody else reads it.
+
+        A service may refuse a notification as it refuses a call, at 200 and in the same words.
+        """
+        checked = safe_answer(
+            RawAnswer(came.status, tuple(came.lines), body),
+            request_id=0,
+            policy=self._rules.policy,
+            scrub=came.scrub,
+            limits=self._rules.limits,
+        )
+        return checked.body if checked.kind == "error" else None
 
     def _stream(self, came: _Came) -> HTTPResponse:
         """An event stream, handed up at its headers."""

@@ -57,7 +57,7 @@ class Recogniser:
         headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in lines]
         status: int = response.status_code
         now = clock.now()
-        body: bytes | None = None
+        body = None if note is None else note.shown
         for index, rule in enumerate(self._rules):
             reads = _reads(rule)
             if reads and body is None:
