@@ -60,6 +60,24 @@ async def test_a_session_that_takes_twelve_seconds_is_waited_out_by_default(
     assert {one["effect"] for one in refused} == {"unknown"}
 
 
+@pytest.mark.parametrize("busy", ["busy-json", "busy-409"])
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "modern"])
+async def test_a_notification_is_waited_out_like_a_call(kind: Kind, busy: str) -> None:
+    """D1, R2. A server that never hears that the client is ready refuses everything after it."""
+    clock, sink = FakeClock(), RecordingSink()
+    with AgentCoreStandIn(clock=clock, provisioning=4.0, busy=busy) as stand_in:
+        made = runtime_of(stand_in, evidence=sink, clock=clock)
+        async with opened(made.transport(), kind) as session:
+            assert (await session.call("search", {"q": "it"})).text == "found it"
+        said = [one for one in stand_in.journal if one.method == "notifications/initialized"]
+        assert len(said) > 1
+        assert said[-1].status == 202
+    *refused, last = attempts_of(sink, "notifications/initialized")
+    assert {one["kind"] for one in refused} == {"session-busy"}
+    assert [one["permission"] for one in refused] == [PROTOCOL] * len(refused)
+    assert last["outcome"] == "answered"
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])

@@ -31,6 +31,14 @@ def audited(*secrets: Any) -> SecretAudit:
     return SecretAudit(secrets, skip=("requests",), without_loggers=SDK)
 
 
+class Broken:
+    """A session that makes no client."""
+
+    def client(self, *_: Any, **__: Any) -> Any:
+        """Fail in words that nobody should read."""
+        raise LookupError("canary")
+
+
 TROUBLE: Final = [
     ("identity-throttle", TransientCredentialError, "is busy or failing"),
     ("identity-internal", TransientCredentialError, "is busy or failing"),
@@ -86,6 +94,23 @@ async def test_nothing_that_it_was_asked_with_is_seen_anywhere(stand_in: AgentCo
         audit.add("consent", consent)
     assert audit.looked["exceptions"] > 0
     assert audit.looked["objects"] > 0
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"parameters": {"prompt": 3}}, "would not accept the request"),
+        ({"aws": Broken()}, "asking AgentCore Identity raised LookupError"),
+    ],
+)
+async def test_what_the_sdk_itself_raises_is_told_in_our_words(
+    stand_in: AgentCoreStandIn, options: dict[str, Any], says: str
+) -> None:
+    """R108. It quotes what it was given."""
+    with pytest.raises(CredentialError, match=says) as caught:
+        await identity(stand_in, **options).vend(MACHINE)
+    assert "canary" not in str(caught.value)
+    assert caught.value.__context__ is None
 
 
 async def test_a_throttle_is_waited_out_where_the_app_wants_that(
