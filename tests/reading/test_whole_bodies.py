@@ -7,6 +7,7 @@ body that breaks off is no answer at all. Either way the answer is closed.
 from __future__ import annotations
 
 import json
+import tracemalloc
 import zlib
 from collections.abc import AsyncIterator
 from typing import Any, Final
@@ -27,6 +28,7 @@ from support.answers_read import (
     whole,
 )
 from surefoot.testing import Fails, FakeClock, Replies, ScriptedTransport
+from surefoot.transports._content import Framing, whole_body
 from surefoot.wire import JsonLimits, sentence
 
 pytestmark = pytest.mark.anyio
@@ -244,3 +246,31 @@ async def test_what_nothing_was_asked_of_is_delivered_empty(family: Any, status:
             assert (answer.status_code, answer.content) == (status, b"")
             assert "content-type" not in answer.headers
         assert wire.open_responses == 0
+
+
+async def _pieces(size: int, count: int) -> AsyncIterator[bytes]:
+    for number in range(count):
+        yield number.to_bytes(size, "big")
+
+
+def _no_timer() -> Any:
+    return lambda: None
+
+
+@pytest.mark.parametrize(("size", "count"), [(4, 100_000), (4_000, 100), (400_000, 1)])
+async def test_what_a_body_costs_is_its_size_and_not_its_chunks(size: int, count: int) -> None:
+    """B12. A server that sends two bytes at a time takes no more memory than any other."""
+    tracemalloc.start()
+    try:
+        body = await whole_body(_pieces(size, count), Framing(), 1 << 20, _no_timer)
+        _, peak = tracemalloc.get_traced_memory()
+        # The control: the same chunks, each kept as what it is, are what this would notice.
+        tracemalloc.reset_peak()
+        kept = [chunk async for chunk in _pieces(4, 100_000)]
+        _, of_chunks = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(body) == 400_000
+    assert body == b"".join([chunk async for chunk in _pieces(size, count)])
+    assert peak < 3 * len(body)
+    assert of_chunks - peak > 3 * len(body), len(kept)

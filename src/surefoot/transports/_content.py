@@ -201,13 +201,15 @@ async def whole_body(
     decoder = None if coding is None else decoder_for(coding)
     if length > limit and decoder is None:
         raise AnswerTooLargeError(rule="too-many-bytes", limit=limit)
-    parts: list[bytes] = []
+    # One chunk is the body as it is; of more, one buffer: an object each would cost 25 times a
+    # body that comes in chunks of two bytes.
+    body: bytes | bytearray = b""
     size = seen = 0
     go_on: Callable[[], None] | None = None
     async for chunk in chunks:
         seen += len(chunk)
         if decoder is None:
-            parts.append(chunk)
+            body = _with(body, chunk) if body else chunk
             if seen == length:
                 continue  # that was all, and it is within its bounds
             if seen > limit:
@@ -217,7 +219,7 @@ async def whole_body(
                 size += len(piece)
                 if size > limit:
                     raise AnswerTooLargeError(rule="too-many-bytes", limit=limit)
-                parts.append(piece)
+                body = _with(body, piece) if body else piece
         if go_on is None:
             go_on = timer()
         go_on()
@@ -225,7 +227,15 @@ async def whole_body(
         decoder.close()
     if length >= 0 and seen != length:
         raise UnreadableAnswerError(rule="length-mismatch")
-    return parts[0] if len(parts) == 1 else b"".join(parts)
+    return body if isinstance(body, bytes) else bytes(body)
+
+
+def _with(body: bytes | bytearray, more: bytes) -> bytearray:
+    """What came so far and what came now, in one buffer that grows in place."""
+    if isinstance(body, bytes):
+        body = bytearray(body)
+    body += more
+    return body
 
 
 def _length(stated: bytes) -> int:
