@@ -32,6 +32,7 @@ from surefoot.transports import (
 )
 
 from ._options import Answers, Mode, Options, check_options, refuse_credential_headers
+from ._pool import Pool
 from ._sdk import default_timeout, http_library, sdk_major, streams
 from ._session import GatewaySession
 
@@ -127,6 +128,8 @@ class Gateway:
         self._fence = Fence()
         self._learned = Learned(self._options.replay, self._not_listed)
         self._changes: dict[str, Any] = {}
+        self._pool = Pool()
+        self._entered = 0
 
     def __repr__(self) -> str:
         """Show the label or the host, and nothing that could be a secret."""
@@ -144,12 +147,17 @@ class Gateway:
 
     async def aclose(self) -> None:
         """Hand the last evidence over. Clients that a door returned are their user's to close."""
+        if self._entered:
+            self._entered -= 1
+            await self._pool.let_go()
         if self._ledger is not None:
             # A sink is given a moment to take what is left; the loop must not stand still for it.
             await anyio.to_thread.run_sync(self._ledger.close)
 
     async def __aenter__(self) -> Self:
-        """Return the Gateway itself."""
+        """Return the Gateway itself, which keeps its connections from one client to the next."""
+        self._pool.keep()
+        self._entered += 1
         return self
 
     async def __aexit__(self, *exc: object) -> None:
@@ -164,7 +172,7 @@ class Gateway:
         Yields two streams on both majors of the SDK.
         """
         table = CallTable(self._spans)
-        client: Any = http_library().AsyncClient(timeout=default_timeout())
+        client = self._pool.client(http_library(), {"timeout": default_timeout()})
         self._protect(client, self._plan(auth_above=False, calls=table))
         async with client, streams(self.url, client, **settings) as (read, write):
             yield read, WatchedWriter(write, table, one_by_one=sdk_major() < 2)
@@ -202,7 +210,7 @@ class Gateway:
         return self._fence.settle(call_id, ran=ran)
 
     def acting_for(self, *, user_token: str | None = None, user_id: str | None = None) -> Gateway:
-        """Return a Gateway for one principal: the fence is shared, credentials never are.
+        """Return a Gateway for one principal: connections and fence are shared, credentials never.
 
         The identity comes from these arguments alone, never from a context (DESIGN section 2).
 
@@ -230,8 +238,9 @@ class Gateway:
         return self._sibling(mode="user", principal=principal, user_token=secret)
 
     def _sibling(self, **changes: Any) -> Gateway:
-        """The same Gateway with other plan values; clock, evidence and fence are shared."""
+        """The same Gateway with other plan values; clock, evidence, pool and fence are shared."""
         sibling = copy(self)
+        sibling._entered = 0  # noqa: SLF001 - of the same class
         sibling._changes = {**self._changes, **changes}  # noqa: SLF001 - of the same class
         return sibling
 
@@ -261,7 +270,7 @@ class Gateway:
         if self._options.credentials is not None:
             refuse_credential_headers(settings.get("headers"))
         settings.setdefault("timeout", default_timeout())
-        client = http_library().AsyncClient(**settings)
+        client = self._pool.client(http_library(), settings)
         return self.protect(client, auth_above=auth_above)
 
     def http_client_factory(
