@@ -131,11 +131,14 @@ coverage: $(READY) $(READY1) $(READY_PEER) ## both test runs, and their branches
 	@$(BIN)/python -m coverage combine --quiet
 	@$(BIN)/python -m coverage report
 
-wheel: $(READY) | $(UV_OWN) ## the built wheel, alone in a fresh environment
+wheel: $(READY) | $(UV_OWN) ## what a user gets: built once, installed alone, tested as built
 	@$(BIN)/python tools/check_wheel.py --uv $(UV)
 
 peer: $(READY_PEER) ## the environment of AWS's own client library, which a test runs beside ours
 	@:
+
+dist: $(READY) | $(UV_OWN) ## the wheel and the source distribution in dist/, each tested as built
+	@$(BIN)/python tools/check_wheel.py --uv $(UV) --out dist
 
 sdk-suite: $(READY_SDK) ## the tests of the MCP SDK itself, over our layers (SDK_TESTS="path::name" narrows)
 	@.venv-sdk/bin/python tools/sdk_suite.py --workers $(WORKERS) $(SDK_TESTS)

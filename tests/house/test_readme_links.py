@@ -1,4 +1,4 @@
-"""What the README promises is proven by a file that is there, that tests, and that is kept."""
+"""What the README and SECURITY.md promise is proven by a file that is there, and that tests."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 README: Final = (ROOT / "README.md").read_text("utf-8")
+SECURITY: Final = (ROOT / "SECURITY.md").read_text("utf-8")
 LINK: Final = re.compile(r"\]\((?!https?://|#)([^)#\s]+)\)")
 
 
@@ -20,7 +21,7 @@ def promises(page: str) -> list[list[str]]:
     return [[to for to in LINK.findall(line) if to.startswith("tests/")] for line in lines]
 
 
-@pytest.mark.parametrize("files", promises(README), ids=" ".join)
+@pytest.mark.parametrize("files", promises(README) + promises(SECURITY), ids=" ".join)
 def test_a_promise_is_proven_by_a_file_that_tests(files: list[str]) -> None:
     assert files, "a row without a test promises nothing"
     for file in files:
@@ -38,5 +39,6 @@ def test_a_row_without_a_test_would_be_seen() -> None:
         "## What is promised\n\n| promise | test |\n|---|---|\n| a | none |\n| b | [x](tests/x) |\n"
     )
     assert len(promises(README)) > 10
+    assert len(promises(SECURITY)) > 5
     assert promises(table) == [[], ["tests/x"]]
     assert LINK.findall("[a](b.md) [c](https://d.example) [e](#f)") == ["b.md"]
