@@ -114,7 +114,7 @@ def _check_source(archive: Path) -> None:
 
 
 def _check_types(python: Path, place: Path) -> None:
-    """A type checker takes the annotations of the installed package, and finds a mistake by them."""
+    """A type checker takes the annotations of what was installed, and finds a mistake by them."""
     for text, good in ((TYPED, True), (TYPED + MISTYPED, False)):
         user = place / "user.py"
         user.write_text(f"# pyright: strict\n{text}", "utf-8")
