@@ -42,9 +42,15 @@ _SCHEME: Final = re.compile(rb"[A-Za-z][A-Za-z0-9-]* +(?=[^ ])")
 _UNRESERVED: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._~-")
 _BASE64: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/_-")
 _ESCAPE: Final = b"\\u00"
-_ESCAPED: Final = re.compile(r"\\+u00([2-7][0-9A-Fa-f])")
-"""A printable ASCII character as a JSON escape, however often its backslash was escaped."""
+_ESCAPED: Final = re.compile(r"(?<!\\)\\++u00([2-7][0-9A-Fa-f])")
+"""A printable ASCII character as a JSON escape, however often its backslash was escaped.
+
+A run of backslashes is looked at from its first one alone, and never a second time: a server may
+send millions of them.
+"""
 _ALSO: Final = {"+": "|-", "/": "|_"}
+_SHORT: Final = {" ": r"|\+", "\t": "|t"}
+_RUNS: Final = re.compile(r"\\+|[^\\]")
 
 
 class _Form(NamedTuple):
@@ -245,19 +251,32 @@ def _needles(secret: bytes) -> Iterator[bytes]:
 
 
 def _pattern(form: _Form) -> re.Pattern[str]:
-    """Match every spelling of one form; what no escaping changes stands for itself."""
-    return re.compile("".join(_spelled(char, encoded=form.encoded) for char in form.text))
+    """Match every spelling of one form; what no escaping changes stands for itself.
+
+    What may begin with backslashes begins with all of them, and gives none back: so the time that
+    a search takes grows as the text does, whatever a server sends.
+    """
+    spelled = "".join(
+        _spelled(run[0], len(run), encoded=form.encoded) for run in _RUNS.findall(form.text)
+    )
+    return re.compile(spelled if form.text[0] in _UNRESERVED else rf"(?<!\\){spelled}")
 
 
-def _spelled(char: str, *, encoded: bool) -> str:
-    """Match one character as it is, after backslashes, percent-encoded or as a JSON escape."""
+def _spelled(char: str, times: int, *, encoded: bool) -> str:
+    """Match a character as it is, after backslashes, percent-encoded or as a JSON escape.
+
+    Of backslashes a whole run is matched at once, since nobody can tell theirs from those that an
+    escaping added. Where it takes the one that begins an escape, the escape is known without it.
+    """
     if char in _UNRESERVED:
         return re.escape(char)
     code = f"{ord(char):02x}"
     any_case = "".join(f"[{digit}{digit.upper()}]" if digit.isalpha() else digit for digit in code)
-    itself = {"\\": r"\\+", "\t": r"\t|\\+t"}.get(char, rf"\\*{re.escape(char)}")
-    also = _ALSO.get(char, "") if encoded else (r"|\+" if char == " " else "")
-    return rf"(?:{itself}|%(?:25)?{any_case}|\\+u00{any_case}{also})"
+    escaped = rf"%(?:25)?{any_case}|u00{any_case}"
+    if char == "\\":
+        return rf"(?:(?:\\*+(?:{escaped})){{{times}}}|\\{{{times},}}+)"
+    also = _ALSO.get(char, "") if encoded else _SHORT.get(char, "")
+    return rf"\\*+(?:{re.escape(char)}|{escaped}{also})"
 
 
 def _with_neighbours(text: str, start: int, stop: int) -> tuple[int, int]:
