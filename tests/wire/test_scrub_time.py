@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import json
 import re
+from base64 import b64encode
 from collections.abc import Callable
+from itertools import islice, product
+from string import ascii_letters
 from time import process_time
 from typing import Final
 
@@ -140,6 +143,37 @@ def test_the_control_of_these_a_pattern_that_goes_back_is_seen() -> None:
     """B12. What a search cost that looked at a run of backslashes once from each of them."""
     backward = re.compile(r"\\+u00([2-7][0-9A-Fa-f])")
     assert growth(lambda length: lambda: backward.search("\\" * length)) > MOST
+
+
+@pytest.mark.parametrize("taken", [0, 200], ids=["free", "some taken"])
+def test_keys_that_all_become_the_mark_cost_no_more_than_their_number(taken: int) -> None:
+    """B7, B12. They stay as many as they were, whatever else has such a name already."""
+    secret = SECRETS["plain"]
+    inside = b64encode(bytes(2) + secret)[3 : 8 * (2 + len(secret)) // 6].decode()
+    scrub = Scrub([secret])
+    already = {f"{MARK} ({number})": 0 for number in range(2, taken + 2)}
+
+    def renamed(length: int) -> Callable[[], object]:
+        # (Two characters on either side are taken in, because they hold bits of the secret.)
+        pairs = ["".join(pair) for pair in islice(product(ascii_letters, repeat=4), length // 10)]
+        members = already | {f"{pair[:2]}{inside}{pair[2:]}": 1 for pair in pairs}
+        text = dumps(members)
+        clean, hits = scrub(text)
+        assert hits == len(pairs)
+        assert len(loads(clean)) == len(members)
+        assert MARK in loads(clean)
+        return lambda: scrub(text)
+
+    assert growth(renamed) < MOST
+
+
+def test_a_key_that_has_the_name_of_a_cleaned_one_is_not_lost() -> None:
+    """B7, R95. Wherever it stands."""
+    name = SECRETS["plain"].decode()
+    text = dumps({name: 1, f"%{name}": 2, f"{name}%": 3, "x": 4, MARK: 5, f"%{MARK}": 6})
+    clean, hits = Scrub([SECRETS["plain"]])(text)
+    assert hits == 3
+    assert sorted(loads(clean).values()) == [1, 2, 3, 4, 5, 6]
 
 
 @secrets

@@ -21,7 +21,6 @@ from __future__ import annotations
 import re
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator
-from itertools import count
 from typing import Any, Final, NamedTuple, NoReturn, cast
 
 from surefoot.wire.strict_json import dumps, loads
@@ -146,8 +145,12 @@ class _Cleaner:
             return list(map(self.clean, cast("list[Any]", value)))
         if isinstance(value, dict):
             members: dict[str, Any] = {}
+            numbers: dict[str, int] = {}
             for name, member in cast("dict[str, Any]", value).items():
-                members[self._clean_key(name, members)] = self.clean(member)
+                key = self._clean_string(name)
+                if key in members:
+                    key = _another(key, members, numbers)
+                members[key] = self.clean(member)
             return members
         if type(value) is int or type(value) is float:
             # A secret of digits can come back as a number; what is left of it then is the mark.
@@ -155,13 +158,6 @@ class _Cleaner:
             clean = self._clean_string(written)
             return value if clean == written else clean
         return value
-
-    def _clean_key(self, name: str, taken: dict[str, Any]) -> str:
-        """Clean a key; two that become the same stay two."""
-        clean = self._clean_string(name)
-        if clean is name or clean not in taken:
-            return clean
-        return next(key for n in count(2) if (key := f"{clean} ({n})") not in taken)
 
     def _clean_string(self, text: str) -> str:
         """Replace each form of each secret in one string."""
@@ -202,6 +198,18 @@ class _Cleaner:
             end = max(places[stop], end)
         self.hits += len(kept)
         return MARK.join([*kept, text[end:]])
+
+
+def _another(key: str, taken: dict[str, Any], numbers: dict[str, int]) -> str:
+    """A key for a member whose own is taken: two that become the same stay two.
+
+    Where the last number was found the next is looked for, since a server may send any number.
+    """
+    number = numbers.get(key, 2)
+    while (free := f"{key} ({number})") in taken:
+        number += 1
+    numbers[key] = number + 1
+    return free
 
 
 def _opened(escape: re.Match[str]) -> str:
