@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+import tomllib
 from collections.abc import Iterator
 from copy import deepcopy
 from pathlib import Path
@@ -22,6 +23,9 @@ from support.examples import examples_in
 ROOT: Final = Path(__file__).resolve().parents[2]
 PAGES: Final = [ROOT / "README.md", ROOT / "docs" / "how-to" / "frameworks.md"]
 KEPT: Final[list[dict[str, Any]]] = json.loads(RESULTS.read_text("utf-8"))
+OURS: Final[list[str]] = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"][
+    "dependencies"
+]
 ALL: Final = [cell.key for cell in CELLS]
 
 clients = pytest.mark.parametrize("client", ROSTER, ids=lambda one: one.key)
@@ -59,7 +63,7 @@ def test_a_payment_runs_once(client: Client) -> None:
     assert {key: ran[key] for key in payments} == dict.fromkeys(payments, 1)
 
 
-def test_without_surefoot_some_payments_run_four_times() -> None:
+def test_without_surefoot_payments_run_four_times_and_sixteen() -> None:
     """The control: a count of one says something."""
     ran = {
         (row["client"], one["cell"]): one["executions"]
@@ -70,6 +74,8 @@ def test_without_surefoot_some_payments_run_four_times() -> None:
     assert ran["openai-agents", "payment-again"] == 4
     assert ran["adk", "payment-again"] == 4
     assert ran["mcp2", "payment-slow"] == 4
+    assert ran["langchain", "payment-again"] == 16
+    assert ran["openai-agents", "sessions-resume"] == 16
 
 
 @pytest.mark.parametrize(
@@ -118,6 +124,8 @@ def test_the_pinned_list_holds_versions_and_no_place(client: Client) -> None:
     assert [
         line for line in lines if not re.fullmatch(r"[\w.\[\],-]+==[\w.+!]+( ; .+)?", line)
     ] == []
+    pinned = {line.partition("==")[0].partition("[")[0] for line in lines}
+    assert {re.split(r"[<>=]", line)[0] for line in OURS} <= pinned
     (row,) = (one for one in KEPT if one["client"] == client.key)
     assert f"{client.package}=={row['version']}" in lines
     assert f"mcp=={row['mcp']}" in lines

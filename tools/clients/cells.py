@@ -29,6 +29,10 @@ class Cell:
     """The client's own timeout for one call, in seconds."""
     retries: int | None = None
     """The client's own retries, where it has any; `None` leaves them at their default."""
+    gets: Step | None = None
+    """What meets every GET: a stream that is to be resumed, or the one that stands open."""
+    eras: tuple[str, ...] = ("2026-07-28", "2025-11-25")
+    """What the server speaks. Most servers today have sessions, and speak the older era alone."""
     insists: int = 0
     """How often the model calls again while it reads no word of success."""
 
@@ -40,6 +44,7 @@ def _after_a_moment(step: Step) -> Step:
 
 _CUT_PAYMENT: Final = _after_a_moment(Reset("after-run"))
 _ORDER: Final = (("order", "W-7712"),)
+_SESSIONS: Final = ("2025-11-25",)
 
 CELLS: Final = (
     Cell(key="429", title="429, then fine", step=_after_a_moment(Throttle(0))),
@@ -97,6 +102,30 @@ CELLS: Final = (
         arguments=_ORDER,
         retries=3,
         insists=3,
+    ),
+    Cell(
+        key="sessions-429",
+        title="a server with sessions: 429, then fine",
+        step=_after_a_moment(Throttle(0)),
+        eras=_SESSIONS,
+    ),
+    Cell(
+        key="sessions-reset",
+        title="a server with sessions: reset after the tool ran",
+        step=_CUT_PAYMENT,
+        eras=_SESSIONS,
+    ),
+    Cell(
+        key="sessions-resume",
+        title="a server with sessions: payment's event stream cut, and not to be resumed",
+        step=_after_a_moment(SseCut(1, after_event_id="e-1", retry=1)),
+        repeat=True,
+        tool="refund",
+        arguments=_ORDER,
+        retries=3,
+        insists=3,
+        gets=Status(500),
+        eras=_SESSIONS,
     ),
 )
 

@@ -105,7 +105,7 @@ async def play(driver: Any, cell: Cell, *, with_surefoot: bool) -> dict[str, Any
     second = Script([("search", {"q": "it"})])
     told: list[str] = []
     hung = False
-    with FaultyGateway([Tool("held", answer=body)]) as gateway:
+    with FaultyGateway([Tool("held", answer=body)], eras=cell.eras) as gateway:
         body.gateway = gateway
         setting = Setting(
             url=gateway.url,
@@ -119,6 +119,8 @@ async def play(driver: Any, cell: Cell, *, with_surefoot: bool) -> dict[str, Any
             opened: AbstractAsyncContextManager[Converse] = driver.session(setting)
             async with opened as converse:
                 gateway.script(cell.tool, cell.step, repeat=cell.repeat)
+                if cell.gets is not None:
+                    gateway.script("GET", cell.gets, repeat=True)
                 await _noting(told, "run", converse(first))
                 gateway.clear_scripts()
                 await _noting(told, "later", converse(second))

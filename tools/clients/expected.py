@@ -37,9 +37,10 @@ _NEVER: Final = ((),) * 3
 _UNANSWERED: Final = (("unanswered",),)
 _ANSWERED: Final = (("answered",),)
 _ONCE: Final = Expected(reads=(_NO_ANSWER, *_FENCED), runs=1, records=(*_NEVER, ("unanswered",)))
+_WAITED: Final = Expected(reads=("charged 1",), runs=1, sends=2, records=(("refused", "answered"),))
 
 EXPECTED: Final[Mapping[str, Expected]] = {
-    "429": Expected(reads=("charged 1",), runs=1, sends=2, records=(("refused", "answered"),)),
+    "429": _WAITED,
     "429-always": Expected(
         reads=(sentence("rate-limited", status=429, attempts=2, retry_after=0),),
         runs=0,
@@ -58,6 +59,9 @@ EXPECTED: Final[Mapping[str, Expected]] = {
     "payment": _ONCE,
     "payment-slow": replace(_ONCE, reads=("timed out", *_FENCED), records=(*_NEVER, ("cut",))),
     "payment-again": _ONCE,
+    "sessions-429": _WAITED,
+    "sessions-reset": Expected(reads=(_NO_ANSWER,), runs=1, records=_UNANSWERED),
+    "sessions-resume": replace(_ONCE, reads=(_CUT, *_FENCED), records=(*_NEVER, ("answered",))),
 }
 
 _DEADLINE: Final = sentence("deadline")

@@ -49,7 +49,6 @@ session, nothing is raised or hangs, and the run holds one record for each call.
 | timed out | the client's own words for the end of its patience |
 | error | some other error, in the client's words |
 | wrong | one of two contradicting answers, as if it were sound |
-| nothing | nothing at all |
 
 ## With surefoot
 
@@ -58,15 +57,19 @@ session, nothing is raised or hangs, and the run holds one record for each call.
 _WITHOUT: Final = """
 ## Without it
 
-The same clients as they come. "raised" means that the error left the client and ended the run of
-the agent, or its session when that was closed; "neighbour lost" that the call in flight got no
-answer; "session lost" that a later call failed.
+The same clients as they come. "Raised" means that the error ended the run of the agent, and the
+model read nothing; "neighbour lost" that the call in flight got no answer; "session lost" that a
+later call failed.
 
 """
 
 
-def write(told: Iterable[tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]]) -> None:
-    """Keep the results of some clients beside those of the others, and write the page."""
+def write(told: Iterable[tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]]) -> list[str]:
+    """Keep the results of some clients beside those of the others, and write the page.
+
+    Returns:
+        The clients that some cell is missing of; the page is then left as it was.
+    """
     known: list[dict[str, Any]] = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else []
     kept = {str(one["client"]): one for one in known}
     for head, rows in told:
@@ -75,7 +78,12 @@ def write(told: Iterable[tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]])
         kept[str(head["client"])] = {**{name: head[name] for name in names}, "cells": cells}
     ordered = [kept[client.key] for client in ROSTER if client.key in kept]
     RESULTS.write_text(json.dumps(ordered, indent=1, ensure_ascii=False) + "\n", "utf-8")
-    PAGE.write_text(rendered(ordered), "utf-8")
+    wanted = {cell.key for cell in CELLS}
+    seen = {one["client"]: {row["cell"] for row in one["cells"]} for one in ordered}
+    missing = [client.key for client in ROSTER if not wanted <= seen.get(client.key, set())]
+    if not missing:
+        PAGE.write_text(rendered(ordered), "utf-8")
+    return missing
 
 
 def rendered(kept: Sequence[Mapping[str, Any]]) -> str:
@@ -113,7 +121,8 @@ def _payments(seen: Mapping[str, Mapping[str, Any]], *, with_surefoot: bool) -> 
     """How often the payments ran, by the server's count."""
     cells = [cell for cell in CELLS if cell.tool == "refund"]
     lines = [
-        "\nHow often the payment ran, by the server's own count:\n\n",
+        "\nHow often the payment ran, by the server's own count"
+        + (":\n\n" if with_surefoot else ". Where a session is lost, nobody can repeat it:\n\n"),
         "| payment | " + " | ".join(one.title for one in ROSTER) + " |\n",
         "|---" * (len(ROSTER) + 1) + "|\n",
     ]
@@ -131,16 +140,19 @@ def _row(one: Mapping[str, Any], cell: str, with_surefoot: bool) -> Mapping[str,
 
 
 def _words(row: Mapping[str, Any]) -> str:
-    words = [_read([str(text) for text in row["read"]])]
+    """What came of the call, and of the others if they were lost."""
+    word = _read([str(text) for text in row["read"]])
+    raised = [str(text) for text in row["raised"]]
     if row["hung"]:
-        return f"{words[0]}, hangs"
-    if row["raised"]:
-        words.append("raised")
-    if not row["neighbour"]:
-        words.append("neighbour lost")
-    if not row["later"]:
-        words.append("session lost")
-    return ", ".join(words)
+        return "hangs"
+    if word == "nothing" and raised:
+        word = "raised"
+    elif any(text.startswith("run:") for text in raised):
+        word += ", then raised"
+    lost = [
+        name for name, kept in (("neighbour", "neighbour"), ("session", "later")) if not row[kept]
+    ]
+    return f"{word}; {' and '.join(lost)} lost" if lost else word
 
 
 def _read(texts: Sequence[str]) -> str:
