@@ -9,30 +9,22 @@ from __future__ import annotations
 
 import base64
 from collections import Counter
-from collections.abc import AsyncGenerator, Generator
-from contextlib import asynccontextmanager, contextmanager
-from inspect import signature
+from collections.abc import Generator
 from typing import Any, Final
 
 import pytest
-from mcp.client.auth import TokenStorage
-from mcp.client.auth.extensions.client_credentials import ClientCredentialsOAuthProvider
-from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
 
+from support.oauth_above import CLIENT_SECRET, oauth_servers, oauth_session
 from support.sessions import (
     FAMILY,
     KINDS,
     SDK_ON_TRIO,
     Kind,
-    Session,
     nothing_left,
-    opened,
-    sdk_streams,
 )
 from surefoot import ApiKey, Gateway, Retry
 from surefoot.testing import (
     Entry,
-    ExpiringTokens,
     FaultyGateway,
     RecordingSink,
     Status,
@@ -43,61 +35,7 @@ from surefoot.testing import (
 pytestmark = [pytest.mark.both_majors, pytest.mark.anyio, *SDK_ON_TRIO]
 
 OURS: Final = "canary-of-the-vault-31"
-SECRET: Final = "canary-of-the-client-31"
 QUICK: Final = Retry(max_attempts=3, base_delay=0.01)
-
-
-class _Remembered(TokenStorage):
-    """The SDK's storage, in memory."""
-
-    def __init__(self) -> None:
-        self.tokens: OAuthToken | None = None
-        self.client: OAuthClientInformationFull | None = None
-
-    async def get_tokens(self) -> OAuthToken | None:
-        return self.tokens
-
-    async def set_tokens(self, tokens: OAuthToken) -> None:
-        self.tokens = tokens
-
-    async def get_client_info(self) -> OAuthClientInformationFull | None:
-        return self.client
-
-    async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
-        self.client = client_info
-
-
-@contextmanager
-def _servers() -> Generator[tuple[FaultyGateway, FaultyGateway]]:
-    """A resource, and on another origin the authorization server that its metadata names."""
-    with (
-        FaultyGateway(tokens=ExpiringTokens(60, endpoint="/token")) as issuer,
-        FaultyGateway(tokens=ExpiringTokens(60, endpoint="/none-here")) as resource,
-    ):
-        known = {"resource": resource.url, "authorization_servers": [issuer.origin + "/"]}
-
-        def metadata(endpoint: str) -> dict[str, object]:
-            del endpoint
-            return {**known}
-
-        serving: Any = resource._serving
-        serving._guards.mint = issuer.tokens
-        serving._metadata = metadata
-        yield resource, issuer
-
-
-@asynccontextmanager
-async def _session(
-    gateway: Gateway | None, resource: FaultyGateway, issuer: FaultyGateway, kind: Kind
-) -> AsyncGenerator[Session]:
-    since = "issuer" in signature(ClientCredentialsOAuthProvider).parameters  # mcp 1.30 and 2.1
-    named: dict[str, Any] = {"issuer": issuer.origin} if since else {}
-    auth = ClientCredentialsOAuthProvider(resource.url, _Remembered(), "id", SECRET, **named)
-    async with FAMILY.AsyncClient(auth=auth, timeout=5) as client:
-        if gateway is not None:
-            gateway.protect(client)
-        async with opened(sdk_streams(resource.url, client), kind) as session:
-            yield session
 
 
 def _holds(entry: Entry, text: str) -> bool:
@@ -114,11 +52,11 @@ async def test_our_credential_goes_to_the_endpoint_and_the_clients_secret_to_its
 ) -> None:
     """D31. Every request of a whole flow, a revoked token and a 429 included, on both servers."""
     sink = RecordingSink()
-    with _servers() as (resource, issuer):
+    with oauth_servers() as (resource, issuer):
         ours = Gateway(resource.url, credentials=ApiKey(OURS), retry=QUICK, evidence=sink)
         async with (
             nothing_left(resource, issuer),
-            _session(ours, resource, issuer, kind) as session,
+            oauth_session(ours, resource, issuer, kind) as session,
         ):
             assert (await session.call("search", {"q": 1})).text == "found 1"
             issuer.tokens.revoke_all()
@@ -133,9 +71,9 @@ async def test_our_credential_goes_to_the_endpoint_and_the_clients_secret_to_its
         assert sum(entry.path == "/token" for entry in issuer.journal) == 2
         # The control: what is searched for is found where it belongs.
         assert all(_holds(entry, OURS) for entry in at_endpoint)
-        assert any(_holds(entry, SECRET) for entry in issuer.journal)
+        assert any(_holds(entry, CLIENT_SECRET) for entry in issuer.journal)
         assert not [entry.path for entry in (*beside, *issuer.journal) if _holds(entry, OURS)]
-        assert not [entry.path for entry in resource.journal if _holds(entry, SECRET)]
+        assert not [entry.path for entry in resource.journal if _holds(entry, CLIENT_SECRET)]
     records = sink.of("tool.request_attempts")
     assert sum(len(record["attempts"]) for record in records) == len(at_endpoint)  # type: ignore[arg-type, misc]
 
@@ -145,9 +83,9 @@ async def test_a_gateway_without_credentials_leaves_the_flow_as_it_is(kind: Kind
     """D31. The same requests as without it, and the same results."""
     asked: list[Counter[str]] = []
     for protected in (False, True):
-        with _servers() as (resource, issuer):
+        with oauth_servers() as (resource, issuer):
             ours = Gateway(resource.url, retry=QUICK) if protected else None
-            async with _session(ours, resource, issuer, kind) as session:
+            async with oauth_session(ours, resource, issuer, kind) as session:
                 assert (await session.call("search", {"q": 1})).text == "found 1"
                 issuer.tokens.revoke_all()
                 assert (await session.call("search", {"q": 2})).text == "found 2"
@@ -158,7 +96,7 @@ async def test_a_gateway_without_credentials_leaves_the_flow_as_it_is(kind: Kind
 
 async def test_a_token_endpoint_that_fails_is_told_as_it_failed() -> None:
     """D31. Nothing of ours is put in its place: no wait, no repeat, no words."""
-    with _servers() as (resource, issuer):
+    with oauth_servers() as (resource, issuer):
         ours = Gateway(resource.url, credentials=ApiKey(OURS), retry=QUICK)
         issuer.script("token", Status(503, "out of tokens"), repeat=True)
         async with FAMILY.AsyncClient(timeout=5) as client:
