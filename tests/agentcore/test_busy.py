@@ -11,10 +11,10 @@ from typing import Any, Final, Literal
 
 import pytest
 
-from support.agentcore import gateway_of, runtime_of
+from support.agentcore import aws_of, gateway_of, runtime_of
 from support.sessions import KINDS, SDK_ON_TRIO, Kind, opened
-from surefoot import RateLimitedError, Replay, ToolRule
-from surefoot.agentcore import DEFAULT_RETRY
+from surefoot import Gateway, RateLimitedError, Replay, ToolRule
+from surefoot.agentcore import DEFAULT_RETRY, SigV4Signer
 from surefoot.policy import RetryNotice
 from surefoot.testing import AgentCoreStandIn, FakeClock, RecordingSink
 from surefoot.wire import sentence
@@ -219,6 +219,20 @@ async def test_a_throttle_that_may_be_a_quota_is_given_up_on_sooner() -> None:
     assert told.kind == "rate-limited"
     assert told.facts["attempts"] == 5
     assert told.facts["waited_seconds"] <= 7.5
+
+
+async def test_a_plain_gateway_knows_nothing_of_it() -> None:
+    """R16. The rule belongs to the adapter's own doors: elsewhere the same bytes are an error."""
+    with AgentCoreStandIn() as stand_in:
+        signer = SigV4Signer(region="us-west-2", aws=aws_of(stand_in))
+        async with opened(
+            Gateway(stand_in.runtime_url, signer=signer).transport(), KINDS[0]
+        ) as session:
+            stand_in.script("search", "busy")
+            told = await session.call("search", {"q": "it"})
+            assert (told.kind, told.code) == (None, -32005)
+            assert len(stand_in.requests("search")) == 1
+        assert stand_in.signature_faults == ()
 
 
 async def test_with_repeats_off_a_busy_session_is_told_and_nothing_is_repeated() -> None:
