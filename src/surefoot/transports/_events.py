@@ -7,7 +7,8 @@ a standing stream may live as long as its server wants (B12).
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable
+import logging
+from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -25,7 +26,9 @@ if TYPE_CHECKING:
     from ._note import EventState
     from ._recorder import Record
 
-__all__ = ["EventReader", "EventRules", "silent_for"]
+__all__ = ["EventReader", "EventRules", "heard", "silent_for"]
+
+_logger = logging.getLogger("surefoot")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,22 +157,32 @@ class EventReader:
         return out[0] if len(out) == 1 else b"".join(out)
 
     def _replied(self, event: CheckedEvent) -> None:
-        state = self._state
-        state.replied = True
+        """Take note of the answer; that it came is said last, because it is said for good."""
+        state, record = self._state, self._record
+        if record is not None:
+            if event.message is not None:
+                heard(record, event.message.value)
+            if event.kind == "result":
+                record.completed = True
+                if record.sent:
+                    record.sent[-1].effect = "ran"
         state.failed = event.kind == "error"
-        if self._record is not None and event.message is not None:
-            self._record.heard(event.message.value)
-        if self._record is not None and event.kind == "result":
-            self._record.completed = True
-            if self._record.sent:
-                self._record.sent[-1].effect = "ran"
-        if self._record is not None and self._record.fence is not None and not state.looked_at:
+        state.replied = True
+        if record is not None and record.fence is not None and not state.looked_at:
             # Its caller may make the same call anew as soon as it has read this event.
-            self._record.fence.release(self._record)
+            record.fence.release(record)
 
     def _broken(self, error: UnreadableAnswerError) -> None:
         self._state.rule = error.rule
         self._state.too_large = isinstance(error, AnswerTooLargeError)
+
+
+def heard(record: Record, message: Mapping[str, Any]) -> None:
+    """Let the record learn from an answer; what cannot be learned from is an answer still."""
+    try:
+        record.heard(message)
+    except Exception as error:  # noqa: BLE001 - see above
+        _logger.warning("learned nothing from an answer: %s", type(error).__name__)
 
 
 def silent_for(request: HTTPRequest, idle: float) -> float | None:

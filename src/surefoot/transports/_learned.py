@@ -44,7 +44,7 @@ class Learned:
         self._hints: OrderedDict[str, bool] | None = OrderedDict() if replay.trust_hints else None
         self._report = report
         self._reported: set[str] = set()
-        self._lists: OrderedDict[object, frozenset[str]] = OrderedDict()
+        self._lists: OrderedDict[bytes, frozenset[str]] = OrderedDict()
         self._calls: OrderedDict[bytes, tuple[str, float]] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -65,14 +65,15 @@ class Learned:
         missing: list[str] = []
         with self._lock:
             self._take_hints(tools)
-            seen = frozenset(one.get("name") for one in tools) & self._declared
+            names = (one.get("name") for one in tools)
+            seen = self._declared.intersection(name for name in names if isinstance(name, str))
             if began is not None:
-                before = self._lists.pop(_name(began), None)
+                before = self._lists.pop(_place(began), None)
                 if before is None:
                     return  # the pages before this one were not seen here
                 seen |= before
             if goes_on:
-                _keep(self._lists, _name(goes_on), seen, _MOST_LISTS)
+                _keep(self._lists, _place(goes_on), seen, _MOST_LISTS)
                 return
             missing = sorted(self._declared - seen - self._reported)
             self._reported.update(missing)
@@ -87,8 +88,10 @@ class Learned:
             said: Any = one.get("annotations")
             hints = cast("dict[str, Any]", said) if isinstance(said, dict) else {}
             if isinstance(name, str):
-                repeatable = (hints.get("readOnlyHint"), hints.get("idempotentHint"))
-                _keep(self._hints, name, True in repeatable, _MOST_HINTS)
+                repeatable = (
+                    hints.get("readOnlyHint") is True or hints.get("idempotentHint") is True
+                )
+                _keep(self._hints, name, repeatable, _MOST_HINTS)
 
     def begun(self, call_id: str, state: object, began: float) -> bool:
         """A round of a call ended with the state that its next round will carry, if it has one."""
@@ -114,9 +117,10 @@ class Learned:
             return self._calls.pop(_same(asked), None)
 
 
-def _name(cursor: object) -> object:
-    """A cursor as a key: whatever a server may have sent."""
-    return cursor if isinstance(cursor, str) else repr(cursor)
+def _place(cursor: object) -> bytes:
+    """Where a list goes on, as a key: whatever a server may have sent."""
+    text = cursor if isinstance(cursor, str) else repr(cursor)
+    return _digest(b"text" if text is cursor else b"other", text)
 
 
 def _keep(table: OrderedDict[Any, Any], key: object, value: object, most: int) -> None:

@@ -25,7 +25,7 @@ from surefoot.wire import (
 from ._body import closed
 from ._clock import Clock, SystemClock
 from ._content import framing_of, patient, whole_body
-from ._events import EventReader, EventRules, silent_for
+from ._events import EventReader, EventRules, heard, silent_for
 from ._family import family_of, finished, lines_of
 from ._note import NOTE, EventState, Note
 from ._recognise import redirect_target
@@ -280,7 +280,7 @@ def _write_down(record: Record, checked: CheckedAnswer, scrub: Scrub | None) -> 
         if sent is not None:
             sent.effect = "ran"
     if checked.message is not None and checked.kind in _REPLIES:
-        record.heard(checked.message.value)
+        heard(record, checked.message.value)
     if sent is not None:
         sent.hits += checked.scrubbed
         sent.unsearched = 0 if scrub is None else scrub.too_short
