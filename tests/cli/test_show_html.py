@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
+from html import escape
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -191,8 +193,29 @@ def test_an_incomplete_record_is_written_and_said(
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")
 
 
+needs_chromium = pytest.mark.skipif(BROWSER is None, reason="chromium is not installed here")
+
+FLAGS = (
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+    "--hide-scrollbars", "--virtual-time-budget=5000",
+)  # fmt: skip
+
+
+def _drawn(page: Path, folder: Path) -> str:
+    """The document as a browser has it once it has drawn the page; nothing is fetched for it."""
+    done = subprocess.run(
+        [str(BROWSER), *FLAGS, f"--user-data-dir={folder / 'profile'}", "--dump-dom", str(page)],
+        capture_output=True,
+        text=True,
+        timeout=50,
+        check=True,
+    )
+    return done.stdout
+
+
 @pytest.mark.slow
-@pytest.mark.skipif(BROWSER is None, reason="needs headless Chromium")
+@needs_chromium
 def test_a_real_browser_draws_the_page_and_runs_nothing(tmp_path: Path) -> None:
     """B13. A script in a record would change the title; the totals stand above the calls."""
     events = hostile_events()
@@ -200,17 +223,50 @@ def test_a_real_browser_draws_the_page_and_runs_nothing(tmp_path: Path) -> None:
     a_page(tmp_path, events, codes.INCOMPLETE)
     control = tmp_path / "control.html"
     control.write_text("<title>t</title><script>document.title='canary-ran'</script>", "utf-8")
-    drawn: dict[str, str] = {}
-    for name in ("page.html", "control.html"):
-        done = subprocess.run(
-            [str(BROWSER), "--headless", "--no-sandbox", "--disable-gpu",
-             f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom", str(tmp_path / name)],
-            capture_output=True,
-            text=True,
-            timeout=50,
-            check=True,
-        )  # fmt: skip
-        drawn[name] = done.stdout
+    drawn = {name: _drawn(tmp_path / name, tmp_path) for name in ("page.html", "control.html")}
     assert "<title>canary-ran</title>" in drawn["control.html"]
     assert "<title>surefoot: what was sent</title>" in drawn["page.html"]
     assert Page(drawn["page.html"]).text.count("run A, +") == len(HOSTILE)
+
+
+MEASURES = """<!doctype html><title>waits</title>
+<iframe style="border:0;width:{width}px;height:3000px" srcdoc="{page}"></iframe>
+<script>
+onload = () => {{
+  const page = document.querySelector("iframe").contentDocument;
+  const top = (kind) => page.querySelector(kind).getBoundingClientRect().top;
+  const bars = [...page.querySelectorAll(".track i")].map((bar) => bar.getBoundingClientRect());
+  const beside = [...page.querySelectorAll(".attempt")].every((one) => {{
+    const [number, took] = [one.firstElementChild, one.querySelector(".took")].map(
+      (part) => part.getBoundingClientRect());
+    return took.right <= {width} && took.top < number.bottom && took.height < 2 * number.height;
+  }});
+  document.title = JSON.stringify({{
+    beside,
+    wide: page.documentElement.scrollWidth,
+    totals_first: top(".totals") < top(".call") && top("h1") < top(".totals"),
+    bars: bars.filter((bar) => bar.width > 0 && bar.height > 0 && bar.right <= {width}).length,
+  }});
+}};
+</script>
+"""
+
+
+@pytest.mark.slow
+@needs_chromium
+@pytest.mark.parametrize("width", [380, 1200])
+def test_a_real_browser_lays_the_page_out_on_a_telephone_and_on_a_desk(
+    width: int, tmp_path: Path
+) -> None:
+    """R54. Nothing is wider than the window, the totals stand first, and every bar is drawn."""
+    story = Story(name="a turn with a name that is long enough to need two lines on a telephone")
+    for tool in ("search", "a_tool_with_a_name_that_nobody_can_break_" * 3):
+        story.call(*a_throttled_then_answered(), tool=tool, endpoint="https://gateway.example.com")
+    a_page(tmp_path, story.end())
+    page = escape((tmp_path / "page.html").read_text("utf-8"))
+    (tmp_path / "frame.html").write_text(MEASURES.format(width=width, page=page), "utf-8")
+    title = re.search(r"<title>(.*?)</title>", _drawn(tmp_path / "frame.html", tmp_path))
+    assert title is not None
+    assert json.loads(title[1]) == {
+        "beside": True, "wide": width, "totals_first": True, "bars": 6,
+    }  # fmt: skip

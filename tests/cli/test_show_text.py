@@ -44,8 +44,8 @@ LOST: dict[str, Any] = {"outcome": "unanswered", "error": "ReadError"}
                 "1 refused 429, throttled",
                 "waited 2.50 s; the server asked for 2.00 s",
                 "repeat permitted by the default policy, ASSUMING that the server refused it",
-                "1 throttled; waited 2.50 s in all",
-                "nothing may have run without an answer",
+                "1 throttled (search); waited 2.50 s in all",
+                "no call may have run without a result",
             ],
         ),
         (
@@ -80,8 +80,8 @@ LOST: dict[str, Any] = {"outcome": "unanswered", "error": "ReadError"}
             [
                 "given up, no answer: nobody permitted a repeat",
                 "1 no answer (ReadError)",
-                "MAY HAVE RUN: there is no answer, and nothing proves it did not run",
-                "MAY HAVE RUN without an answer: refund",
+                "MAY HAVE RUN: no result came, and nothing proves that it did not run",
+                "MAY HAVE RUN without a result: refund",
             ],
         ),
         (
@@ -105,7 +105,7 @@ LOST: dict[str, Any] = {"outcome": "unanswered", "error": "ReadError"}
             [
                 "1 never sent (ConnectError)",
                 "repeat permitted because nothing was sent, which is proven",
-                "nothing may have run without an answer",
+                "no call may have run without a result",
             ],
         ),
         # An answer is not a success.

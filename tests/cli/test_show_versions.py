@@ -25,7 +25,7 @@ SHOWN = {
         "+3.70 s tools/list at billing answered 200",
         "run A ended after 3.95 s: 1 event not recorded",
         "2 calls and 1 other request in 1 run, 5 attempts: 2 answered, 1 failed",
-        "MAY HAVE RUN without an answer: refund",
+        "MAY HAVE RUN without a result: refund",
         "NOT RECORDED: 1 event missing (1 lost by a sink)",
     ],
 }

@@ -85,7 +85,7 @@ async def test_a_lost_answer_is_recorded_as_may_have_run(kind: Kind, tmp_path: P
     (request,) = (e for e in events if e.get("tool") == "refund" and "attempts" in e)
     assert request["may_have_run"] is True
     assert [one["outcome"] for one in request["attempts"]] == ["unanswered"]
-    assert "MAY HAVE RUN without an answer: refund" in " ".join(shown(events).split())
+    assert "MAY HAVE RUN without a result: refund" in " ".join(shown(events).split())
 
 
 RUNS: Final = 10

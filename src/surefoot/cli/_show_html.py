@@ -50,19 +50,19 @@ _HEAD: Final = f"""<!doctype html>
 @media (prefers-color-scheme: dark) {{
   :root {{ --good: #4cc26a; --bad: #ff7b72; --wait: #e3a04f; --wire: #79a8f0; }} }}
 body {{ font: 15px/1.45 system-ui, sans-serif; margin: 1.5rem auto; padding: 0 1rem;
-  max-width: 62rem; display: flex; flex-direction: column; }}
+  max-width: 62rem; display: flex; flex-direction: column; overflow-wrap: anywhere; }}
 h1 {{ font-size: 1.3rem; order: -2; margin: 0 0 .5rem; }}
 p.legend {{ order: -2; margin: 0 0 .6rem; font-size: .85rem; }}
 h2 {{ font-size: 1.05rem; margin: 1.6rem 0 .2rem; }}
 .totals {{ order: -1; border: 1px solid var(--line); border-radius: .4rem; padding: .6rem 1rem; }}
 .totals p {{ margin: .15rem 0; }}
-.call {{ border-top: 1px solid var(--line); padding: .55rem 0; overflow-wrap: anywhere; }}
+.call {{ border-top: 1px solid var(--line); padding: .55rem 0; }}
 .call p {{ margin: .1rem 0; }}
 .name {{ font-weight: 600; }}
 .dim, .at {{ opacity: .7; font-weight: 400; }}
 .good {{ color: var(--good); }} .bad {{ color: var(--bad); }} .wait {{ color: var(--wait); }}
 .bold {{ font-weight: 600; }}
-.attempt {{ display: grid; grid-template-columns: 1.6rem 15rem 1fr 5rem; gap: .5rem;
+.attempt {{ display: grid; grid-template-columns: 1.6rem 15rem minmax(0, 1fr) 5rem; gap: .5rem;
   align-items: center; }}
 .attempt .took {{ text-align: right; font-variant-numeric: tabular-nums; }}
 .call .after {{ margin-left: 2.1rem; }}
@@ -71,7 +71,8 @@ h2 {{ font-size: 1.05rem; margin: 1.6rem 0 .2rem; }}
 .wire-good {{ background: var(--good); }} .wire-wait {{ background: var(--wait); }}
 .wire-bad {{ background: var(--bad); }} .wire-plain {{ background: var(--wire); }}
 .pause {{ background: repeating-linear-gradient(90deg, var(--wait) 0 3px, #0000 3px 6px); }}
-@media (max-width: 40rem) {{ .attempt {{ grid-template-columns: 1.6rem 1fr 5rem; }}
+@media (max-width: 40rem) {{ .attempt {{ grid-template-columns: 1.6rem minmax(0, 1fr) 5rem; }}
+  .attempt .took {{ grid-row: 1; grid-column: 3; white-space: nowrap; }}
   .track {{ grid-column: 1 / -1; }} }}
 </style>
 </head>
@@ -138,7 +139,7 @@ class HtmlView:
             self._request(request)
         if may_have_run(call):
             self._words(
-                "bad", "MAY HAVE RUN: there is no answer, and nothing proves it did not run"
+                "bad", "MAY HAVE RUN: no result came, and nothing proves that it did not run"
             )
         if call.started is not None and call.ended is None:
             self._words("dim", f"the end of this call is {NOT_RECORDED}")

@@ -128,7 +128,9 @@ class TextView:
         for request in call.requests:
             self._request(request)
         if may_have_run(call):
-            self._wrap("bad", "MAY HAVE RUN: there is no answer, and nothing proves it did not run")
+            self._wrap(
+                "bad", "MAY HAVE RUN: no result came, and nothing proves that it did not run"
+            )
         if call.started is not None and call.ended is None:
             self._wrap("dim", f"the end of this call is {NOT_RECORDED}")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -43,6 +44,7 @@ class Totals:
     """Those that ended in anything but an answer below 400, or whose tool said that it failed."""
     may_have_run: int = 0
     may_have_run_names: list[str] = field(default_factory=list[str])
+    throttled_names: list[str] = field(default_factory=list[str])
     permitted: Counter[tuple[str, str | None]] = field(
         default_factory=Counter[tuple[str, str | None]]
     )
@@ -90,7 +92,10 @@ class Totals:
                 self.scrubbed_hits += whole(attempt, "scrubbed_hits") or 0
                 for grant in repeat_grants(attempt):
                     self.permitted[text(grant, "by") or "?", text(grant, "assumes")] += 1
-        self.throttled += throttled
+        if throttled:
+            self.throttled += 1
+            if len(self.throttled_names) < _MOST_NAMES:
+                self.throttled_names.append(name_of(call))
         last = call.requests[-1] if call.requests else None
         status = None if last is None else whole(last, "status")
         good = last is not None and text(last, "ended") == "answered" and (status or 200) < 400
@@ -111,6 +116,8 @@ class Totals:
         size = f"{counted(self.calls, 'call')}{others} in {counted(self.runs, 'run')}"
         ends = f"{self.answered} answered, {self.failed} failed"
         slow = f"{self.throttled} throttled"
+        if self.throttled:
+            slow += f" ({_listed(self.throttled_names, self.throttled)})"
         lines: list[tuple[Style, str]] = [
             ("bold", f"{size}, {counted(self.attempts, 'attempt')}: {ends}"),
             (
@@ -122,12 +129,10 @@ class Totals:
             words = grant_words(by, assumes)
             lines.append(("wait" if assumes else "", f"{counted(count, 'repeat')} {words}"))
         if self.may_have_run:
-            names = ", ".join(self.may_have_run_names)
-            more = self.may_have_run - len(self.may_have_run_names)
-            rest = f" and {more} more" if more else ""
-            lines.append(("bad", f"MAY HAVE RUN without an answer: {names}{rest}"))
+            names = _listed(self.may_have_run_names, self.may_have_run)
+            lines.append(("bad", f"MAY HAVE RUN without a result: {names}"))
         else:
-            lines.append(("good", "nothing may have run without an answer"))
+            lines.append(("good", "no call may have run without a result"))
         if self.scrubbed_hits:
             lines.append(("bad", f"a secret in an answer was replaced {self.scrubbed_hits} times"))
         if self.hook_failures:
@@ -177,6 +182,14 @@ class Totals:
             "unreadable_lines": dict(self.unreadable),
             "unknown_events": dict(self.unknown),
         }
+
+
+def _listed(names: Sequence[str], count: int) -> str:
+    """The first names, each once, and how many more there are."""
+    known = Counter(names)
+    told = ", ".join(name if many == 1 else f"{name} x{many}" for name, many in known.items())
+    more = count - len(names)
+    return f"{told} and {more} more" if more else told
 
 
 _UNREADABLE: Final = {

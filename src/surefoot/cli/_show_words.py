@@ -206,7 +206,9 @@ def repeat_words(attempt: Fields) -> list[tuple[Style, str]]:
     asked = "" if stated is None else f"the server asked for {duration(stated)}"
     if malformed:
         asked = "the server's Retry-After means nothing"
-    if wait is not None:
+    if wait == 0 and not asked:
+        lines.append(("", "sent again at once"))
+    elif wait is not None:
         lines.append(("wait", f"waited {duration(wait)}" + (f"; {asked}" if asked else "")))
     elif asked:
         lines.append(("dim", asked))
