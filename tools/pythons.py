@@ -24,7 +24,7 @@ PLACES: Final = ("~/.pyenv/versions", "/opt/python", "/opt/hostedtoolcache/Pytho
 
 TESTS: Final = (
     *("tests/credentials", "tests/errors", "tests/evidence", "tests/gateway"),
-    *("tests/session", "tests/sinks"),
+    *("tests/policy", "tests/session", "tests/sinks"),
 )
 """What touches most of the interpreter: loops, contexts, frames, pickles, files."""
 
