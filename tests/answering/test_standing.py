@@ -34,7 +34,7 @@ async def opened_again(
 
 
 async def test_a_storm_is_four_a_second(family: Any) -> None:
-    """D37. The first goes at once."""
+    """D37, C45 of the bug reports. The first goes at once."""
     clock, wire, transport = paced(Replies(200, headers={"content-type": "text/event-stream"}))
     began = clock.monotonic()
     await opened_again(family, transport)

@@ -88,7 +88,7 @@ def test_the_logger_is_silent(name: str, level: int, printed: io.StringIO) -> No
 
 @pytest.mark.anyio
 async def test_a_call_is_not_printed_by_the_loggers_of_others(printed: io.StringIO) -> None:
-    """R109. The real client over a real stack; the query of the URL is the secret."""
+    """R109, C27 of the bug reports. The real client; the query of the URL is the secret."""
     for quiet in (False, True):
         if quiet:
             surefoot.quiet_loggers()
@@ -126,7 +126,7 @@ MALFORMED: Final = ("\n", " ", "\t", "\x00", "\u00e9", "\x7f", "\r\nx: y")
 @pytest.mark.parametrize("bad", MALFORMED, ids=repr)
 @pytest.mark.parametrize("before", [True, False], ids=["before", "after"])
 def test_a_malformed_value_is_refused_without_an_echo(bad: str, before: bool) -> None:
-    """B8, R108. What files and secret stores add; the chain of the error is empty, too."""
+    """B8, R108, C25 of the bug reports. What secret stores add; the error has no chain."""
     with pytest.raises(InvalidCredentialError) as caught:
         Bearer(f"{bad}{CANARY}" if before else f"{CANARY}{bad}")
     said = "".join(traceback.format_exception(caught.value))
@@ -145,7 +145,7 @@ def test_what_a_provider_hands_out_shows_nothing() -> None:
 
 @pytest.mark.parametrize("user", ["user:CANARY@", "CANARY@", ":CANARY@"])
 def test_user_information_in_a_url_is_refused(user: str) -> None:
-    """R72, R112. An HTTP library makes Basic of it, in the place of what was vended."""
+    """R72, R112, C27 of the bug reports. An HTTP library makes Basic of it, unasked."""
     with pytest.raises(ValueError, match="credentials=Basic") as caught:
         Gateway(f"https://{user.replace('CANARY', CANARY)}gateway.example.com/mcp")
     assert CANARY not in str(caught.value)
@@ -169,7 +169,7 @@ async def test_a_signers_text_is_quoted_by_nobody() -> None:
 
 @pytest.mark.anyio
 async def test_each_attempt_asks_the_provider() -> None:
-    """R105, R110. A bug report: one connection lives for hours, and its token does not."""
+    """R105, R110, C07 of the bug reports. A connection lives for hours, its token does not."""
 
     class Vault:
         vended = 0

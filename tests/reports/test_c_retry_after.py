@@ -205,7 +205,7 @@ async def test_a_wait_beyond_the_budget_is_not_begun_and_not_cut_short(
     assert told.outcome["retry_after_seconds"] == pytest.approx(seconds)
 
 
-@pytest.mark.parametrize("said", [row for row in HUGE if HUGE[row][1] > 0])
+@pytest.mark.parametrize("said", ["a day", "five thousand digits", "the last date there is"])
 @pytest.mark.parametrize("bound", ["timeout", "caller_timeout", "max_elapsed"])
 async def test_our_own_client_raises_it_typed_and_in_no_time(said: str, bound: str) -> None:
     """R45, B6, C17 of the bug reports. Whichever of the budgets it is that has no room for it."""

@@ -62,7 +62,7 @@ LATE_ANSWERS: Final[dict[str, Step]] = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("answer", LATE_ANSWERS)
+@pytest.mark.parametrize("answer", ["late", "in a stream that says nothing"])
 @pytest.mark.parametrize("how", WAYS)
 async def test_a_call_whose_caller_left_ran_once_and_is_said_to_perhaps_have_run(
     how: str, answer: str, kind: Kind

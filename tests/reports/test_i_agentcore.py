@@ -29,7 +29,7 @@ from surefoot.testing import (
 
 pytestmark = [pytest.mark.both_majors, pytest.mark.anyio, *SDK_ON_TRIO]
 
-LATE: Final = 0.4
+LATE: Final = 0.25
 PATIENCE: Final = 0.1
 
 PLACES: Final = {"runtime": (runtime_of, "charge"), "gateway": (gateway_of, "orders___charge")}
@@ -59,7 +59,8 @@ async def test_an_invocation_that_is_not_answered_in_time_runs_once(
         gateway: Gateway = build(stand_in, evidence=sink)
         async with gateway.protect(client_of(family, timeout=PATIENCE)) as client:
             said = await say(client, gateway.url, tool_call(tool, {"amount": 1}))
-            await anyio.sleep(LATE)
+            await stand_in.until(lambda: not any(entry.in_flight for entry in stand_in.journal))
+            await anyio.sleep(PATIENCE)
         assert (said.kind, said.outcome["may_have_run"]) == (outcome, True)
         assert (len(stand_in.requests(tool)), stand_in.executions(tool)) == (1, 1)
         assert stand_in.signature_faults == ()

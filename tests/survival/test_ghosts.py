@@ -25,7 +25,7 @@ PATIENCE: Final = 0.3
 async def test_a_call_that_was_given_up_in_its_wait_is_not_sent_later(
     how: Literal["timed out", "cancelled"], kind: Kind
 ) -> None:
-    """B2, B6. The session stays open until long after the wait would have ended."""
+    """B2, B6, C39 of the bug reports. The session is open long after the wait would have ended."""
     sink = RecordingSink()
     patience = PATIENCE if kind == "mcp1" else None
     with FaultyGateway() as faulty:

@@ -164,5 +164,5 @@ FAULTS: Final = [
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("fault", FAULTS, ids=str)
 async def test_a_fault_is_one_calls_affair(fault: Fault, kind: Kind, sse: bool) -> None:
-    """B1. Words for the caller, and everything else as if nothing had happened."""
+    """B1, C05 and C37 of the bug reports. Words for the caller, and all else as if nothing was."""
     await survives(fault, kind, sse=sse)

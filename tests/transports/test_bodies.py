@@ -43,7 +43,7 @@ async def test_a_one_shot_body_is_gathered_first_and_sent_again_byte_for_byte(fa
 
 @pytest.mark.parametrize("streamed", [True, False])
 async def test_a_body_over_the_cap_is_sent_once_and_whole(family: Any, streamed: bool) -> None:
-    """D10. Also where a repeat would be permitted; just within the cap it is repeated."""
+    """D10, C21 of the bug reports. Though permitted; just within the cap it is repeated."""
     for cap, sends in ((len(BODY) - 1, 1), (len(BODY), 2)):
         wire = ScriptedTransport(REFUSED, DONE)
         async with family.AsyncClient(transport=_series(wire, max_body=cap)) as client:
