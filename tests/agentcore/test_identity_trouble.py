@@ -17,7 +17,13 @@ from support.agentcore import gateway_of, library, runtime_of
 from support.agentcore_identity import BY_JWT, JWT, MACHINE, Asked, identity
 from support.sessions import KINDS, opened
 from surefoot.agentcore import AgentCoreIdentity
-from surefoot.credentials import Issued, RetryingCredentials, TransientCredentialError
+from surefoot.credentials import (
+    CredentialRequest,
+    Issued,
+    RetryingCredentials,
+    SharedCredentials,
+    TransientCredentialError,
+)
 from surefoot.errors import CredentialError, InvalidCredentialError
 from surefoot.testing import AgentCoreStandIn, FakeClock, SecretAudit
 
@@ -122,6 +128,40 @@ async def test_a_throttle_is_waited_out_where_the_app_wants_that(
     vended = await RetryingCredentials(identity(stand_in), clock=clock).vend(MACHINE)
     assert isinstance(vended, Issued)
     assert len(clock.sleeps) == 2
+
+
+async def test_a_consent_without_a_place_to_return_to_says_what_is_missing(
+    stand_in: AgentCoreStandIn,
+) -> None:
+    """R72. The service says it in words that are not passed on."""
+    with pytest.raises(CredentialError, match="a consent needs return_url="):
+        await identity(stand_in, return_url=None).vend(BY_JWT)
+
+
+async def test_many_at_once_are_answered_without_a_word(
+    stand_in: AgentCoreStandIn, caplog: pytest.LogCaptureFixture
+) -> None:
+    """R109. As many connections as there are threads: nothing warns of a pool that is full."""
+    one = identity(stand_in)
+    vended: list[Any] = []
+
+    async def ask() -> None:
+        vended.append(await one.vend(MACHINE))
+
+    async with anyio.create_task_group() as group:
+        for _ in range(60):
+            group.start_soon(ask)
+    assert len({issued.secrets() for issued in vended}) == 60
+    assert caplog.records == []
+
+
+async def test_what_may_be_kept_is_kept_by_shared_credentials(stand_in: AgentCoreStandIn) -> None:
+    """B9, R107. Where the app says for how long; each user has one of its own."""
+    shared = SharedCredentials(identity(stand_in), lifetime=300)
+    first, again = [await shared.vend(MACHINE) for _ in range(2)]
+    assert first is again
+    with pytest.raises(CredentialError, match="a user flow needs a user"):
+        await shared.vend(CredentialRequest(service="tools", mode="user"))
 
 
 async def test_a_service_out_of_reach_is_a_passing_trouble() -> None:
@@ -263,6 +303,8 @@ async def test_a_bearer_runtime_is_called_with_what_it_vends() -> None:
         ({"timeout": 0}, "timeout: must be above 0"),
         ({"timeout": "canary"}, "timeout: must be a number"),
         ({"aws": object()}, "aws: must be a boto3 session"),
+        ({"endpoint": "http://canary.example.com"}, "endpoint: must be https"),
+        ({"endpoint": 3}, "endpoint: must be a str"),
     ],
 )
 async def test_an_option_that_means_nothing_is_refused_when_it_is_built(

@@ -167,13 +167,23 @@ def test_what_the_strict_reading_leaves_of_a_refusal_still_tells_it(status: int)
         assert b"canary" not in read.body
 
 
-def test_a_type_that_only_the_body_names_is_read_too() -> None:
-    """D24. The body was written anew; our own sentence for that type stands in it."""
-    for named, busy in (("RetryableConflictException", True), ("ConflictException", False)):
-        body = json.dumps({"__type": f"com.amazonaws#{named}", "message": BUSY}).encode()
-        raw = RawAnswer(409, ((b"content-type", b"application/json"),), body)
-        read = safe_answer(raw, request_id=1, policy="strict")
-        assert (SessionBusyRule().recognise(view(409, read.body)) is not None) is busy
+@pytest.mark.parametrize(
+    ("told", "busy"),
+    [
+        ({"__type": "com.amazonaws#RetryableConflictException", "message": "in other words"}, True),
+        ({"__type": "com.amazonaws#ConflictException", "message": BUSY}, False),
+        ({"message": BUSY}, True),
+        ({"message": CONFLICT}, False),
+        ({"Message": BUSY}, False),
+        ([BUSY], False),
+        ({}, False),
+    ],
+)
+def test_a_409_is_told_by_what_its_body_names_or_says(told: Any, busy: bool) -> None:
+    """R60, D24. A hop may drop the header; our own sentence stands in what was written anew."""
+    raw = RawAnswer(409, ((b"content-type", b"application/json"),), json.dumps(told).encode())
+    read = safe_answer(raw, request_id=1, policy="strict")
+    assert (SessionBusyRule().recognise(view(409, read.body)) is not None) is busy
 
 
 @given(

@@ -12,7 +12,15 @@ import re
 from typing import Final
 from urllib.parse import quote, urlsplit
 
-__all__ = ["DNS_SUFFIXES", "SERVICE", "checked_region", "gateway_region", "is_safe", "runtime_url"]
+__all__ = [
+    "DNS_SUFFIXES",
+    "SERVICE",
+    "checked_endpoint",
+    "checked_region",
+    "gateway_region",
+    "is_safe",
+    "runtime_url",
+]
 
 SERVICE: Final = "bedrock-agentcore"
 """The signing name, and the first label of every public host."""
@@ -84,7 +92,7 @@ def runtime_url(
         raise ValueError("qualifier: must be the name of a runtime's endpoint, such as DEFAULT")
     base = f"https://{SERVICE}.{place}.{_partition(place)[1]}"
     if endpoint is not None:
-        base = _base(endpoint)
+        base = checked_endpoint(endpoint)
     path = f"/runtimes/{quote(agent, safe='')}/invocations"
     return f"{base}{path}?qualifier={quote(qualifier, safe='')}{account}", place
 
@@ -139,8 +147,13 @@ def _partition(region: str) -> tuple[str, str]:
     )
 
 
-def _base(endpoint: object) -> str:
-    """Another origin than the public one: a VPC endpoint, or a stand-in on loopback."""
+def checked_endpoint(endpoint: object) -> str:
+    """Hold another origin than the public one to https: a VPC endpoint, or one on loopback.
+
+    Raises:
+        TypeError: it is no ``str``.
+        ValueError: it is no origin, or plain http beyond loopback.
+    """
     if not isinstance(endpoint, str):
         raise TypeError("endpoint: must be a str such as https://vpce-1.example.com, or None")
     parts = _split(endpoint)

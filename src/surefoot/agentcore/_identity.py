@@ -24,9 +24,9 @@ from surefoot.credentials import (
 from surefoot.errors import CredentialError
 from surefoot.transports import Clock, SystemClock
 
-from ._address import checked_region
+from ._address import checked_endpoint, checked_region
 from ._consents import Consents, consent_key
-from ._identity_calls import Answer, IdentityCalls, Trouble
+from ._identity_calls import NOT_VALID, Answer, IdentityCalls, Trouble
 
 __all__ = ["AgentCoreIdentity"]
 
@@ -115,7 +115,10 @@ class AgentCoreIdentity:
         self._clock: Clock = clock or SystemClock()
         self._consents = Consents()
         self._calls = IdentityCalls(
-            region=region, aws=aws, endpoint=endpoint, timeout=_seconds(timeout)
+            region=region,
+            aws=aws,
+            endpoint=None if endpoint is None else checked_endpoint(endpoint),
+            timeout=_seconds(timeout),
         )
 
     def __repr__(self) -> str:
@@ -203,6 +206,8 @@ class AgentCoreIdentity:
         if isinstance(answer, Trouble):
             if not answer.transient:
                 self._consents.over(key)  # a session that is gone must not be polled again
+            if for_a_user and self._return_url is None and answer.reason == NOT_VALID:
+                answer = Trouble(f"{NOT_VALID}; a consent needs return_url=", transient=False)
             return answer.error(request.service)
         if answer.get("accessToken"):
             self._consents.over(key)

@@ -27,7 +27,11 @@ from ._extra import load
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-__all__ = ["Answer", "IdentityCalls", "Trouble"]
+__all__ = ["NOT_VALID", "Answer", "IdentityCalls", "Trouble"]
+
+NOT_VALID: Final = "AgentCore Identity refused the request as not valid"
+_CONNECTIONS: Final = 40
+"""As many as anyio runs threads by default; with fewer, urllib3 would warn of a full pool."""
 
 _PRINTING: Final = ("botocore", "boto3", "urllib3")
 _TRANSIENT_CODES: Final = frozenset(
@@ -38,7 +42,7 @@ _FINAL_CODES: Final[Mapping[str, str]] = {
     "AccessDeniedException": "AgentCore Identity denied access",
     "UnauthorizedException": "AgentCore Identity did not accept the caller",
     "ResourceNotFoundException": "AgentCore Identity knows no such workload or provider",
-    "ValidationException": "AgentCore Identity refused the request as not valid",
+    "ValidationException": NOT_VALID,
     "ExpiredTokenException": "the AWS credentials have expired",
     "UnrecognizedClientException": "the AWS credentials are not valid",
     "InvalidSignatureException": "the AWS credentials are not valid",
@@ -86,6 +90,7 @@ class IdentityCalls:
         config = load("botocore.config").Config(
             connect_timeout=timeout,
             read_timeout=timeout,
+            max_pool_connections=_CONNECTIONS,
             retries={"total_max_attempts": 1, "mode": "standard"},
         )
         if aws is not None and not callable(getattr(aws, "client", None)):

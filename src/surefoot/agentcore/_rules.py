@@ -38,8 +38,12 @@ _READS: Final = 64 * 1024
 _BUSY_CODE: Final = -32005
 _BUSY_WORDS: Final = "Session operation in progress, please retry"
 _BUSY_TYPE: Final = "RetryableConflictException"
-_BUSY_SENTENCE: Final = sentence("session-busy", status=409, error_type=_BUSY_TYPE)
-"""What stands in the body where only the server's body named the type: it was written anew."""
+_BUSY_SENTENCES: Final = (
+    sentence("session-busy", status=409, error_type=_BUSY_TYPE),
+    sentence("session-busy", status=409),
+)
+"""What stands in a body that was written anew, where the server's own named the type or said the
+words."""
 
 _THROTTLE_CODE: Final = -32003
 _THROTTLE_WORDS: Final = frozenset(
@@ -132,7 +136,7 @@ def _names_busy(answer: AnswerView, told: dict[str, Any]) -> bool:
     """Whether a 409 names the one type that means "not now"."""
     lines = answer.values("x-amzn-errortype")
     named = aws_error_type(lines[0].encode("latin-1")) if len(lines) == 1 else None
-    return named == _BUSY_TYPE or told.get("message") == _BUSY_SENTENCE
+    return named == _BUSY_TYPE or told.get("message") in _BUSY_SENTENCES
 
 
 def _stated(answer: AnswerView, in_body: object) -> Verdict:

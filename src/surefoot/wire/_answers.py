@@ -16,7 +16,7 @@ from surefoot.errors import UnreadableAnswerError
 from surefoot.wire._forms import INTERNAL_ERROR, error
 from surefoot.wire._head import AnswerPolicy, HeaderLine, read_head
 from surefoot.wire._jsonrpc import Message, RequestId
-from surefoot.wire._known import aws_error_type, outcome_of_status
+from surefoot.wire._known import aws_error_type, outcome_of_status, outcome_of_words
 from surefoot.wire._reply import Asked, Refusal, read_body
 from surefoot.wire._rewrite import stated_seconds
 from surefoot.wire._scrub import Scrub
@@ -155,7 +155,8 @@ def safe_answer(
         return _refused(Refusal(rule), head.headers, request_id)
     body = _loosely(answer.body, limits) if head.media == "json" or head.aws_json else None
     error_type = aws_error_type(head.error_type, body)
-    outcome = outcome_of_status(status, error_type, in_session=in_session)
+    outcome = None if error_type is not None else outcome_of_words(status, body)
+    outcome = outcome or outcome_of_status(status, error_type, in_session=in_session)
     # A redirect that was not followed must not be followed by anybody above either (B11).
     return _failure(
         _Failure(

@@ -20,6 +20,7 @@ __all__ = [
     "is_auth_failure",
     "outcome_of_code",
     "outcome_of_status",
+    "outcome_of_words",
 ]
 
 _JSON_RPC: Final = frozenset(
@@ -58,6 +59,7 @@ _STREAMABLE_HTTP: Final = frozenset(
 )
 
 # The error mapping of the AgentCore Runtime MCP contract, and the Gateway's one sentence.
+_SESSION_BUSY: Final = "Session operation in progress, please retry"
 _AGENTCORE: Final = frozenset(
     {
         "Authentication error - Invalid credentials",
@@ -65,7 +67,7 @@ _AGENTCORE: Final = frozenset(
         "Rate limit exceeded - Too many requests",
         "Resource not found - Requested resource does not exist",
         "Resource conflict - Resource already exists",
-        "Session operation in progress, please retry",
+        _SESSION_BUSY,
         "Validation error - Invalid request data",
         "Tool execution error - Please check your CloudWatch logs for more information",
         (
@@ -150,6 +152,19 @@ def outcome_of_status(
     if status == 404 and in_session:
         return "session-lost"
     return _BY_STATUS.get(status, "server-error")
+
+
+def outcome_of_words(status: int, body: Any) -> Outcome | None:
+    """Name what a failure without a type says in the one text that means "not now" (R60).
+
+    Args:
+        status: its status; AgentCore gives this text at 409 alone.
+        body: the parsed body, whose ``message`` it is.
+    """
+    if status != 409 or not isinstance(body, dict):
+        return None
+    said = cast("dict[str, object]", body).get("message")
+    return "session-busy" if said == _SESSION_BUSY else None
 
 
 def outcome_of_code(code: int) -> Outcome:
