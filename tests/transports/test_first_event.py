@@ -196,3 +196,27 @@ async def test_a_notification_that_is_refused_at_200_is_repeated(
             "by": "protocol", "assumes": "refused-before-execution",
         }  # fmt: skip
         assert response.status_code == 202
+
+
+@pytest.mark.parametrize("looked_at", [True, False])
+async def test_a_deadline_covers_a_stream_as_far_as_a_rule_looks(
+    family: Any, looked_at: bool
+) -> None:
+    """D26, R62. Up to its first event where a rule looks at that; else up to its headers."""
+
+    async def late() -> AsyncIterator[bytes]:
+        await anyio.sleep(0.3)
+        yield DONE
+
+    wire = ScriptedTransport(Replies(headers=EVENTS, chunks=late))
+    made = Gateway(URL, retry=Retry(max_elapsed=0.1))
+    if looked_at:
+        made = with_rules(made, [Rule(recognise=Busy(), assumes="refused-before-execution")])
+    with anyio.fail_after(5):
+        response = await ask(family, made, wire)
+    if looked_at:
+        meta = response.json()["result"]["_meta"]["surefoot/outcome"]
+        assert (meta["kind"], meta["may_have_run"]) == ("deadline", True)
+    else:
+        assert '"isError":false' in response.text
+    assert wire.open_responses == 0
