@@ -69,7 +69,7 @@ class EventReader:
     Args:
         rules: How it is read.
         state: What the layers above look at while it goes by.
-        record: The request's record.
+        record: The request's record. Where the request resumes a call, the answer is that call's.
         scrub: The secrets of this attempt.
         request: The request, whose timeouts may already bound a silent stream.
     """
@@ -87,9 +87,12 @@ class EventReader:
         self._record = record
         self._scrub = scrub
         self._silence = silent_for(request, rules.idle)
-        outgoing: Outgoing | None = None if record is None else record.outgoing
-        asked = state.asked = outgoing is not None and outgoing.kind == "request"
-        self._id = outgoing.id if outgoing is not None and asked else None
+        own: Outgoing | None = None if record is None else record.outgoing
+        state.asked = own is not None and own.kind == "request"
+        self._owner = owner = None if record is None else record.resumes or record
+        owed = own if owner is record or owner is None else owner.outgoing
+        asked = owed is not None and owed.kind == "request"
+        self._id = owed.id if owed is not None and asked else None
         self._go_on = rules.timer() if asked else None
         self._room = rules.limits.max_bytes
 
@@ -158,19 +161,19 @@ class EventReader:
 
     def _replied(self, event: CheckedEvent) -> None:
         """Take note of the answer; that it came is said last, because it is said for good."""
-        state, record = self._state, self._record
-        if record is not None:
+        state, record, owner = self._state, self._record, self._owner
+        if record is not None and owner is not None:
             if event.message is not None:
-                heard(record, event.message.value)
+                heard(owner, event.message.value)
             if event.kind == "result":
-                record.completed = True
+                owner.completed = record.completed = True
                 if record.sent:
                     record.sent[-1].effect = "ran"
         state.failed = event.kind == "error"
         state.replied = True
-        if record is not None and record.fence is not None and not state.looked_at:
+        if owner is not None and owner.fence is not None and not state.looked_at:
             # Its caller may make the same call anew as soon as it has read this event.
-            record.fence.release(record)
+            owner.fence.release(owner)
 
     def _broken(self, error: UnreadableAnswerError) -> None:
         self._state.rule = error.rule

@@ -116,6 +116,8 @@ class Record:
     """Monotonic seconds at which the call began of which this is a later round."""
     hook_failures: int = 0
     filed: bool = False
+    resumes: Record | None = None
+    """The call whose answer this request goes on to read, where it is a resumption."""
     ends: float | None = None
     """Monotonic seconds at which the caller of this one call stops listening (B6)."""
     code: int | None = None

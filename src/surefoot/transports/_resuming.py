@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 from surefoot.wire import Outcome
 
 from ._giveup import GiveUp, written, written_orphan
+from ._recorder import mark_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -97,9 +98,16 @@ class Resumptions:
             self._standing.popitem(last=False)
 
     def waiting(self, request: HTTPRequest) -> Pending | None:
-        """The call that this GET would resume, if it waits here."""
+        """The call that this GET would resume, if it waits here; its record is told of it.
+
+        What reads the answer then holds it to the call's own id and bounds (D18, B12).
+        """
         key = _key(request)
-        return None if key is None else self._pending.get(key)
+        found = None if key is None else self._pending.get(key)
+        record = None if found is None else mark_of(request)
+        if found is not None and record is not None:
+            record.resumes = found.record
+        return found
 
     def take(self, request: HTTPRequest, record: Record, family: Family) -> Pending | None:
         """The call that this GET resumes; ``None`` where it resumes none."""
