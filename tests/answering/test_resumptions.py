@@ -127,3 +127,28 @@ async def test_the_time_of_a_resumption_is_bounded(family: Any) -> None:
     began = clock.monotonic()
     assert b"surefoot" not in (await client.resume(None)).content
     assert clock.monotonic() - began == 7200
+
+
+async def test_a_call_whose_client_may_never_come_back_is_one_that_may_have_run(
+    family: Any,
+) -> None:
+    """B3, D29. Nobody is told to wait for its answer, and the app is asked what became of it."""
+    asked: list[str] = []
+
+    def check(tool: str, _: Any) -> bool:
+        asked.append(tool)
+        return False
+
+    unchecked = Client(family, PRIMED)
+    await unchecked.pay()
+    assert outcome_of(await unchecked.pay(2))["kind"] == "fenced"
+    checked = Client(family, PRIMED, Replies(result=SOUND), check=check)
+    await checked.pay()
+    assert (await checked.pay(2)).json()["result"] == SOUND
+    assert asked == ["pay"]
+    # The answer that comes after all is the first one's still, and takes nothing from anybody.
+    late = Client(family, PRIMED, PRIMED, streamed(event(answer_to())), check=check)
+    await late.pay()
+    await late.pay(2)
+    assert last_of(await late.resume())["result"] == SOUND
+    assert len(late.fence) == 1

@@ -109,6 +109,8 @@ class ClosingStream:
             key = (self._session(), state.last_id)
             self._left_open = self._resumptions.wait_for(key, awaited, self._file)
             if self._left_open:
+                if awaited.record.fence is not None:
+                    awaited.record.fence.left_open(awaited.record)
                 return None
         return closing_event("cut-stream", awaited)
 

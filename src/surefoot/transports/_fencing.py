@@ -164,6 +164,15 @@ class Fencing:
             return GiveUp(outcome="already-ran", earlier=stopped.earlier)
         return self.admit(record, clock.monotonic())
 
+    def left_open(self, record: Record) -> None:
+        """Say that a call's answer may never come, though it still can: its client may resume it.
+
+        Until it does, an identical call is told that this one may have run, and ``check_effect`` is
+        asked; an answer that comes after all settles it as any other does.
+        """
+        call_id: Any = record.call_id
+        self._fence.leave(call_id, "may-have-run")
+
     def release(self, record: Record) -> None:
         """Say how a remembered call ended; once it is told, nothing more happens to it."""
         if record.fence is not self:
