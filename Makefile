@@ -148,6 +148,7 @@ conformance: $(READY) ## the client scenarios of the MCP conformance suite, thro
 
 check-clients: $(READY) | $(UV_OWN) ## four faults on each of nine clients, each in an environment of its own
 	@PYTHONPATH=tools $(BIN)/python -m clients.run --uv $(UV) --smoke $(CLIENTS)
+	@$(BIN)/python -m pytest -q tests/house/test_pydantic_ai_spans.py
 
 compat: $(READY) | $(UV_OWN) ## every fault on every client, with and without surefoot; writes the page
 	@PYTHONPATH=tools $(BIN)/python -m clients.run --uv $(UV) --write $(CLIENTS)
