@@ -151,7 +151,7 @@ ROWS: Final = [
     _row("308 in the origin, makes changes", Redirect(308), rule=CHANGES,
          both=Ends(grants=(PROTOCOL,), ran=1)),
     _row("307 elsewhere", Redirect(to="http://127.0.0.1:1/mcp"), rule=NETWORK,
-         both=Ends(words="redirected")),
+         both=Ends(words="redirected", may_have_run=True)),
     _row("500", Status(500), rule=KEYED_ON_BOTH, arguments=WITH_KEY,
          both=Ends(words="server-failure", may_have_run=True)),
     _row("503 with Retry-After", Status(503, headers={"retry-after": "0"}), rule=THROTTLE,

@@ -273,3 +273,64 @@ def test_numbers_that_python_will_not_write_compare_as_equal() -> None:
         assert _compared("1" * 1000) == _compared("2" * 1000) != _compared("{}")
     finally:
         sys.set_int_max_str_digits(most)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("1000000000000000000", "1e18", True),
+        ("9007199254740992", "9007199254740992.0", True),
+        ("100000000000000000000", "1e20", True),
+        ("9007199254740993", "9007199254740992.0", False),
+        ("1.5", "1", False),
+    ],
+)
+def test_a_number_written_in_another_way_is_the_same_call(one: str, other: str, same: bool) -> None:
+    """B3. A model writes a large amount with or without an exponent."""
+    forms = [
+        read_request(
+            b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"pay",'
+            b'"arguments":{"amount":%s}}}' % number.encode()
+        )
+        for number in (one, other)
+    ]
+    assert forms[0] is not None
+    assert forms[1] is not None
+    equal = forms[0].canonical_arguments() == forms[1].canonical_arguments()
+    assert equal is same
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        (b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"Name":"pay"}}', "unreadable"),
+        (
+            b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"look","NAME":"pay"}}',
+            "unreadable",
+        ),
+        (
+            b'{"jsonrpc":"2.0","id":1,"method":"ping","Method":"tools/call","params":{}}',
+            "unreadable",
+        ),
+        (
+            b'{"jsonrpc":"2.0","id":1,"method":"tools/call","Params":{"name":"pay"}}',
+            "unreadable",
+        ),
+        (b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"pay"}}', "request"),
+        (
+            (
+                b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"pay",'
+                b'"arguments":{"Name":"x"}}}'
+            ),
+            "request",
+        ),
+        (b'{"jsonrpc":"2.0","id":1,"method":"x/y","params":{"Name":"pay"}}', "request"),
+    ],
+)
+def test_a_member_that_others_would_take_for_the_name_makes_a_message_unreadable(
+    body: bytes, kind: str
+) -> None:
+    """B3. Some servers match names whatever their case; which tool runs must have one reading."""
+    message = read_request(body)
+    assert message is not None
+    assert message.kind == kind

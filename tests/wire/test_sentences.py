@@ -29,7 +29,7 @@ NOT_SENT = {
     "fence-full",
 }
 DONE = {"already-ran"}
-REFUSED_FIRST = {"unauthorized", "forbidden", "not-found", "session-lost", "rejected", "redirected"}
+REFUSED_FIRST = {"unauthorized", "forbidden", "not-found", "session-lost", "rejected"}
 WAITS = {"rate-limited", "session-busy"}
 
 # What would invite a blind repeat: an order to do it again that no condition stands before.

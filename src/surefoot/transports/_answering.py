@@ -1,15 +1,15 @@
 """The law of this file: a request that carries an id always gets an answer, and never an exception.
 
-Measured: an exception out of a transport ends the SDK's session and every call in flight on it, a
-bare non-2xx ends a 1.x session, a failed notification costs both SDKs their writer. So what is
-given up on is answered in words, in the form that its client reads and no framework repeats (DESIGN
-section 7). Cancellation passes; it is nobody's answer.
+Measured: an exception out of a transport ends the SDK's session with every call on it, a bare
+non-2xx ends a 1.x session, a failed notification costs both SDKs their writer. So what is given up
+on is answered in words, as its client reads them (DESIGN section 7). Cancellation passes.
 """
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
 from surefoot.errors import AuthorizationRequiredError
 from surefoot.policy import Replay, parse_retry_after
@@ -31,7 +31,7 @@ from ._standing import StandingStreams
 from ._streams import filed_when_closed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Generator
 
     from surefoot.evidence import Ledger, SpanSource
 
@@ -205,12 +205,8 @@ class AnsweringTransport:
         family: Family,
     ) -> HTTPResponse | None:
         """What stands against a call once the app was asked; a cancelled one was never sent."""
-        try:
+        with self._filed_if_cut(record, "not_sent"):
             found = await fencing.find_out(record, stopped, self._clock)
-        except BaseException:
-            record.end("not_sent", "cancelled")
-            self._file(record)
-            raise
         if found is None:
             return None
         record.end("not_sent", "fenced")
@@ -227,7 +223,8 @@ class AnsweringTransport:
     ) -> HTTPResponse | None:
         """Put an exception into words; ``None`` where there is nobody to read them."""
         if isinstance(error, AuthorizationRequiredError):
-            told = await self._consent.ask(error, request, record)
+            with self._filed_if_cut(record, "not_sent"):
+                told = await self._consent.ask(error, request, record)
             if told is not None:
                 record.private = True
                 return self._words(told, record, family)
@@ -377,10 +374,16 @@ class AnsweringTransport:
 
     async def _let_go(self, response: HTTPResponse, record: Record) -> None:
         """Let go of an answer that ours takes the place of; a cancelled caller gets neither."""
-        try:
+        with self._filed_if_cut(record, "cut"):
             await let_go(response)
+
+    @contextmanager
+    def _filed_if_cut(self, record: Record, ended: Literal["cut", "not_sent"]) -> Generator[None]:
+        """File the record of a caller who is cancelled meanwhile."""
+        try:
+            yield
         except BaseException:
-            record.end("cut", "cancelled")
+            record.end(ended, "cancelled")
             self._file(record)
             raise
 

@@ -33,7 +33,7 @@ _MOST_TURNS: Final = 32
 class CallContext:
     """One call of a caller who told us more than the message says."""
 
-    __slots__ = ("ends", "ledger", "parent", "record")
+    __slots__ = ("abandoned", "ends", "ledger", "parent", "record")
 
     def __init__(self, *, ledger: Ledger | None = None, ends: float | None = None) -> None:
         self.ledger = ledger
@@ -44,9 +44,12 @@ class CallContext:
         """Where in the trace the caller is (B14)."""
         self.record: Record | None = None
         """The record of the request, once it is opened."""
+        self.abandoned = False
+        """The caller no longer listens, perhaps before there was a record (B2)."""
 
     def abandon(self) -> None:
         """Send nothing more for a caller who no longer listens; to be called on its loop (B2)."""
+        self.abandoned = True
         if self.record is not None:
             self.record.abandoned = True
             if self.record.waiting is not None:

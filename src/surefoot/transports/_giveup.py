@@ -16,6 +16,7 @@ from surefoot.errors import (
     CredentialError,
     DeadlineExceededError,
     MayHaveRunError,
+    NotSentError,
     RateLimitedError,
 )
 from surefoot.wire import (
@@ -73,15 +74,17 @@ def after_error(raised: Exception, record: Record) -> GiveUp:
         return GiveUp(outcome="deadline" if late else "no-answer")
     if isinstance(raised, RateLimitedError):
         return GiveUp(outcome="rate-limited", retry_after=raised.retry_after)
+    refused = next((sent for sent in reversed(record.sent) if sent.kind is not None), None)
+    if refused is not None:
+        # It was sent, and refused, which proves nothing (R3); what was not sent is its repeat.
+        return GiveUp(outcome=_refused_as(refused), retry_after=refused.retry_after)
     if isinstance(raised, AuthorizationRequiredError):
         return GiveUp(outcome="consent-needed")
     if isinstance(raised, CredentialError):
         return GiveUp(outcome="credentials-failed")
-    refused = next((sent for sent in reversed(record.sent) if sent.kind is not None), None)
-    if refused is not None:
-        # It was sent, and refused; what was not sent is its repeat.
-        return GiveUp(outcome=_refused_as(refused), retry_after=refused.retry_after)
-    late = isinstance(raised, DeadlineExceededError)
+    late = isinstance(raised, DeadlineExceededError) or (
+        isinstance(raised, NotSentError) and raised.cause == "deadline"
+    )
     return GiveUp(outcome="not-sent-in-time" if late else "not-sent")
 
 

@@ -133,6 +133,7 @@ class Opener:
         if context is not None:
             record.ledger = context.ledger or record.ledger
             record.ends = context.ends
+            record.abandoned = context.abandoned
             record.parent = context.parent
             if context.record is None or outgoing.is_tool_call:
                 # The SDK may ask for the list of tools on behalf of the same call.
@@ -150,7 +151,7 @@ class Opener:
         self, http_method: str, body: bytes | None, *, resendable: bool
     ) -> tuple[Outgoing | None, Call]:
         """What a request asks for: the message, and what a series must know of it."""
-        if http_method != "POST":
+        if http_method != "POST" and not body:
             return None, _known_call(resendable=resendable)
         outgoing = read_request(body) if body else None
         if outgoing is None or outgoing.kind == "unreadable":

@@ -8,7 +8,7 @@ second series, hidden behind somebody else's wrapper, from multiplying sends (R2
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
@@ -120,6 +120,8 @@ class Record:
     """The call whose answer this request goes on to read, where it is a resumption."""
     ends: float | None = None
     """Monotonic seconds at which the caller of this one call stops listening (B6)."""
+    late: Callable[[], bool] | None = None
+    """Whether its caller has stopped listening by now; asked when an attempt leaves (B2, B6)."""
     code: int | None = None
     """The code of a JSON-RPC error that answered it."""
     fence: Fencing | None = None

@@ -9,6 +9,7 @@ a cancellation, a deadline or a final decision (R12, R46, B2). What is delivered
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Self
 
 import anyio
@@ -110,17 +111,10 @@ class RetryingTransport:
             replay=self.replay, name=name, ledger=ledger, clock=self._clock, max_body=max_body
         )
         self._settings: dict[str, Any] = {
-            "retry": retry,
-            "replay": replay,
-            "rules": self.rules,
-            "name": name,
-            "caller_timeout": caller_timeout,
-            "redirects": redirects,
-            "ledger": ledger,
-            "clock": clock,
-            "draw": draw,
-            "max_body": max_body,
-        }
+            "retry": retry, "replay": replay, "rules": self.rules, "name": name,
+            "caller_timeout": caller_timeout, "redirects": redirects, "ledger": ledger,
+            "clock": clock, "draw": draw, "max_body": max_body,
+        }  # fmt: skip
 
     @property
     def proves_not_sent(self) -> bool | None:
@@ -237,6 +231,8 @@ class RetryingTransport:
         reason: Reason = "first"
         target = request
         began = record.started
+        if self._patience is not None or record.ends is not None:
+            record.late = partial(self._is_late, record)
         while True:
             if self._end is not None or record.ends is not None:
                 self._check_time(record, began)
@@ -298,6 +294,11 @@ class RetryingTransport:
                     attempts=len(record.sent), waited=record.waited, retry_after=sent.retry_after
                 )
             began = self._clock.monotonic()
+
+    def _is_late(self, record: Record) -> bool:
+        """Whether the caller has left by now (B6)."""
+        end = _sooner(self._patience, record)
+        return end is not None and self._clock.monotonic() >= record.started + end
 
     def _check_time(self, record: Record, now: float) -> None:
         """Send nothing at or after the deadline, nor for a caller who has left (R45, B6)."""

@@ -182,9 +182,12 @@ class VendingTransport:
         self, sent: Sent | None, record: Record | None, issued: Issued | None
     ) -> NotSentError | None:
         """Note that an attempt leaves now; unless its caller has left, too."""
-        if record is not None and record.abandoned:
-            record.end("not_sent", "cancelled")
-            return NotSentError(cause="cancelled", tool=record.call.tool)
+        if record is not None:
+            if record.abandoned:
+                record.end("not_sent", "cancelled")
+                return NotSentError(cause="cancelled", tool=record.call.tool)
+            if record.late is not None and record.late():
+                return NotSentError(cause="deadline", tool=record.call.tool)
         if sent is not None:
             sent.effect = "unknown"
             if issued is not None:

@@ -163,7 +163,13 @@ class Outgoing:
 
 _UNREADABLE: Final = Outgoing("unreadable")
 
-_EXACT: Final = 2.0**53
+_EXACT: Final = 1e21
+"""Below it every writer of JSON spells a whole number out (ECMA-262, Number::toString)."""
+
+_DECIDING: Final = frozenset({"method", "params", "name", "arguments"})
+"""Names that some servers match whatever their case: another spelling may name a tool, too."""
+
+_AS_THEY_ARE: Final = frozenset({*_DECIDING, "jsonrpc", "id", "_meta", "task"})
 
 
 def read_request(body: bytes) -> Outgoing | None:
@@ -193,6 +199,8 @@ def read_request(body: bytes) -> Outgoing | None:
         params: dict[str, Any] | None = value.get("params")
         if (params is not None and type(params) is not dict) or "result" in value:
             return _UNREADABLE
+        if _misspelt(value) or (params and method == "tools/call" and _misspelt(params)):
+            return _UNREADABLE
         if request_id is not None:
             return Outgoing("request", request_id, method, params)
         # A null id is no notification: the server would have to answer it.
@@ -202,6 +210,13 @@ def read_request(body: bytes) -> Outgoing | None:
     if "method" not in value and answers and not ("error" in value and "result" in value):
         return Outgoing("response", request_id)
     return _UNREADABLE
+
+
+def _misspelt(members: dict[str, Any]) -> bool:
+    """Whether a member would be taken for another one by whoever does not mind its case."""
+    if _AS_THEY_ARE.issuperset(members):
+        return False
+    return any(name not in _DECIDING and name.casefold() in _DECIDING for name in members)
 
 
 def could_name(body: bytes, names: AbstractSet[str]) -> bool:

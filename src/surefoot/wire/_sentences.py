@@ -132,9 +132,8 @@ _TABLE: Final[MappingProxyType[Outcome, str]] = MappingProxyType(
             "the server rejects it."
         ),
         "redirected": (
-            "The server pointed to another address{status}, which is not followed. Such an "
-            "answer comes before anything runs. Trying again will not help. Say that the "
-            "address of this server has to be corrected."
+            "The server pointed to another address{status}, which is not followed. {unsure} Say, "
+            "too, that the address of this server has to be corrected."
         ),
         "server-failure": "The server failed while it handled this {it}{status}. {unsure}",
         "server-error": (
@@ -182,6 +181,7 @@ MAY_HAVE_RUN: Final[frozenset[Outcome]] = frozenset(
     {
         "rate-limited",
         "session-busy",
+        "redirected",
         "server-failure",
         "server-error",
         "no-answer",
