@@ -22,6 +22,7 @@ pytestmark = [pytest.mark.both_majors, pytest.mark.anyio, *SDK_ON_TRIO]
 
 PAYS: Final = Replay(tools={"charge": ToolRule(makes_changes=True)})
 PATIENCE: Final = 0.7
+BOUND: Final = 40.0
 EXACT: Final = Retry(spread=0)
 ERAS: Final[Mapping[Kind, tuple[str, ...]]] = {
     "modern": ("2026-07-28",),
@@ -31,13 +32,13 @@ ERAS: Final[Mapping[Kind, tuple[str, ...]]] = {
 
 
 async def _by_the_sdk(gateway: Gateway, kind: Kind) -> None:
-    async with opened(gateway.transport(), kind) as session:
+    async with opened(gateway.transport(), kind, bound=BOUND) as session:
         await session.call("charge", {"amount": 1}, patience=PATIENCE)
         await anyio.sleep(5)
 
 
 async def _cancelled(gateway: Gateway, kind: Kind) -> None:
-    async with opened(gateway.transport(), kind) as session:
+    async with opened(gateway.transport(), kind, bound=BOUND) as session:
         told: Told | None = None
         with anyio.move_on_after(PATIENCE) as scope:
             told = await session.call("charge", {"amount": 1})
@@ -100,7 +101,8 @@ async def test_a_caller_who_left_a_wait_of_two_seconds_causes_nothing_in_the_nex
 async def _three_by_the_sdk(kind: Kind) -> None:
     with FaultyGateway(eras=ERAS[kind]) as faulty:
         faulty.script("charge", Slow(3, when="after"))
-        async with opened(Gateway(faulty.url, replay=PAYS).transport(), kind) as session:
+        gateway = Gateway(faulty.url, replay=PAYS)
+        async with opened(gateway.transport(), kind, bound=BOUND) as session:
             tries = [await session.call("charge", {"amount": 1}, patience=0.5) for _ in range(3)]
             await anyio.sleep(3)
         assert faulty.executions("charge") == len(faulty.requests("charge")) == 1

@@ -137,11 +137,15 @@ def _error_class() -> type[Any]:
 
 @asynccontextmanager
 async def opened(
-    streams: AbstractAsyncContextManager[Any], kind: Kind, *, patience: float = 5.0
+    streams: AbstractAsyncContextManager[Any],
+    kind: Kind,
+    *,
+    patience: float = 5.0,
+    bound: float = _BOUND,
 ) -> AsyncGenerator[Session]:
     """Open a session over the streams that a transport yields; everything in it is bounded."""
     mcp: Any = importlib.import_module("mcp")
-    with anyio.fail_after(_BOUND):
+    with anyio.fail_after(bound):
         if kind == "mcp1":
             limit = timedelta(seconds=patience)
             async with streams as pair, mcp.ClientSession(*pair[:2], limit) as sdk:
