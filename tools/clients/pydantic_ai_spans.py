@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from typing import Any
 
 from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
@@ -56,7 +57,8 @@ async def main() -> None:
         agent.instrument = InstrumentationSettings(tracer_provider=provider)
         async with toolset:
             await agent.run("go")
-    spans = {span.context.span_id: span for span in exporter.get_finished_spans()}
+    finished: list[Any] = list(exporter.get_finished_spans())
+    spans = {span.context.span_id: span for span in finished}
     ours = [span for span in spans.values() if span.instrumentation_scope.name == "surefoot"]
     for span in sorted(ours, key=lambda one: one.start_time):
         above = []
