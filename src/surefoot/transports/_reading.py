@@ -11,6 +11,8 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+import anyio
+
 from surefoot.errors import AnswerTooLargeError, UnreadableAnswerError
 from surefoot.wire import (
     CheckedAnswer,
@@ -47,6 +49,14 @@ _REPEATABLE: Final = frozenset({307, 308})
 
 _OURS: Final = frozenset({"failure", "unreadable"})
 _WITHOUT_BODY: Final = frozenset({202, 204, 205})
+_ASKS_NOTHING: Final = frozenset({"notification", "response"})
+_PASSED_OVER: Final = 64 * 1024
+"""Bytes of a body that no client reads, which are read for rules, and to keep its connection."""
+
+_AT_ONCE: Final = 0.02
+_SOON: Final = 1.0
+"""Seconds in which they have to come: without a body by its status, or with one."""
+
 _CHALLENGING: Final = frozenset({401, 403})
 _REPLIES: Final = frozenset({"result", "error"})
 
@@ -166,11 +176,15 @@ class ReadingTransport:
 
     async def _body(self, came: _Came) -> bytes | UnreadableAnswerError:
         """The whole body, or why there is none; the answer is closed either way."""
+        if came.status in _WITHOUT_BODY:
+            return await self._passed_over(came, _AT_ONCE)
+        record = came.record
+        if record is not None and (
+            came.request.method == "DELETE"
+            or ((asked := record.outgoing) is not None and asked.kind in _ASKS_NOTHING)
+        ):
+            return await self._passed_over(came, _SOON)
         rules = self._rules
-        if came.framing[0] and came.status in _WITHOUT_BODY:
-            # No client looks for events there, and none need be waited for.
-            await closed(came.response)
-            return b""
         source = chunks = came.response.stream.__aiter__()
         silence = silent_for(came.request, rules.idle)
         if silence is not None:
@@ -191,6 +205,20 @@ class ReadingTransport:
             return body
         await _dropped(came.response, chunks, source)
         return broken
+
+    async def _passed_over(self, came: _Came, seconds: float) -> bytes:
+        """A body that no client reads, where it comes soon; else nothing, and its status counts.
+
+        Reading it keeps the connection, and a rule may know a refusal by it. But the SDK's writer
+        stands still meanwhile, and with it the session: a server must not decide for how long.
+        """
+        body, source = b"", came.response.stream.__aiter__()
+        try:
+            with anyio.move_on_after(seconds), suppress(Exception):
+                body = await whole_body(source, came.framing, _PASSED_OVER, self._rules.timer)
+        finally:
+            await _dropped(came.response, source)
+        return body
 
     def _checked(self, came: _Came, body: bytes | UnreadableAnswerError) -> CheckedAnswer:
         """What the client may read of a whole answer."""
