@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections import Counter
 from hashlib import sha256
 from pathlib import Path
@@ -10,12 +11,17 @@ from typing import Any, Final
 
 import anyio
 import pytest
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from support.recorded import shown
 from support.records import validator
 from support.sessions import KINDS, MCP_MAJOR, SDK_ON_TRIO, Kind, opened
 from surefoot import Bearer, Gateway, Replay, Retry, ToolRule
-from surefoot.sinks import record
+from surefoot.cli import main
+from surefoot.evidence import Content
+from surefoot.sinks import FanOutSink, LoggingSink, OpenTelemetrySpans, record
 from surefoot.testing import FaultyGateway, Reset, Status, Throttle
 
 pytestmark = [pytest.mark.both_majors, pytest.mark.anyio, *SDK_ON_TRIO]
@@ -163,24 +169,52 @@ def _digest(question: str) -> str:
     return sha256(json.dumps({"q": question}, separators=(",", ":")).encode()).hexdigest()
 
 
+@pytest.mark.parametrize("content", ["digests", "full"])
 @pytest.mark.parametrize("kind", KINDS)
-async def test_no_secret_is_in_the_record_in_the_timeline_or_on_the_page(
-    kind: Kind, tmp_path: Path
+async def test_no_secret_is_in_any_sink_any_span_the_timeline_or_the_page(
+    kind: Kind,
+    content: Content,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """R107, R109, B13. The controls: the server got the secret, and the record has the call."""
-    path = tmp_path / "run.jsonl"
+    """R107, R109, B7, B13, B14. The controls: the server got it, and every output has the call."""
+    caplog.set_level(logging.DEBUG, "surefoot")  # httpx logs the URL, which is not ours to hide
+    path, handed, exporter = tmp_path / "run.jsonl", list[Any](), InMemorySpanExporter()
+    provider = TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    spans = OpenTelemetrySpans(provider)
     with FaultyGateway() as server:
         server.script("search", Throttle(0), Status(500, f"you sent {CANARY}"))
-        async with Gateway(server.url, credentials=Bearer(CANARY), retry=QUICK) as gateway:
-            with record(path):
-                async with opened(gateway.transport(), kind) as session:
-                    await session.call("search", {"q": "W-1"})
-                    await session.call("search", {"q": "W-2"})
+        gateway = Gateway(
+            f"{server.url}?key={CANARY}", credentials=Bearer(CANARY), retry=QUICK, evidence=spans
+        )
+        everywhere = FanOutSink(path, LoggingSink(), handed.append)
+        with record(everywhere, content=content):
+            async with opened(gateway.transport(), kind) as session:
+                await session.call("search", {"q": f"my token is {CANARY}"})
+                await session.call("search", {"q": "W-2"})
+        everywhere.close()
         authorised = [
             e for e in server.journal if CANARY.encode() in (e.header("authorization") or b"")
         ]
     assert authorised
     text = path.read_text("utf-8")
     assert attempts_in(events_in(path), "search")[0]["credential"] == "bearer"
-    assert CANARY not in text
-    assert CANARY not in shown(events_in(path))
+    assert ("my token is [secret removed]" in text) is (content == "full")
+    page = tmp_path / "page.html"
+    assert main(["show", "--html", str(page), str(path)]) == 0
+    assert main(["show", "--json", str(path)]) == 0
+    outputs = {
+        "the file": text,
+        "the log": "".join(
+            one.getMessage() for one in caplog.records if one.name.startswith("surefoot")
+        ),
+        "the function": repr(handed),
+        "the spans": "".join(span.to_json() for span in exporter.get_finished_spans()),
+        "the timeline": shown(events_in(path)),
+        "the JSON": capsys.readouterr().out,
+        "the page": page.read_text("utf-8"),
+    }
+    assert [name for name, output in outputs.items() if "search" not in output] == []
+    assert [name for name, output in outputs.items() if CANARY in output] == []
