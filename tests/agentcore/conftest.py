@@ -35,6 +35,9 @@ def _no_world(tmp_path_factory: pytest.TempPathFactory) -> Generator[None]:
 
 @pytest.fixture
 def stand_in() -> Generator[AgentCoreStandIn]:
-    """A stand-in that nobody has asked yet."""
-    with AgentCoreStandIn() as opened:
+    """A stand-in that nobody has asked yet.
+
+    What Identity is asked in one second has one signature, which a slow machine brings late.
+    """
+    with AgentCoreStandIn(reuse_after=None) as opened:
         yield opened

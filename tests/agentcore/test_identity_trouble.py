@@ -266,7 +266,7 @@ async def test_the_sdk_is_silent_for_us_and_speaks_for_others(
 
 async def test_a_bearer_runtime_is_called_with_what_it_vends() -> None:
     """R105. Every attempt carries a token of its own, and nothing is signed."""
-    with AgentCoreStandIn(auth="bearer") as bearer:
+    with AgentCoreStandIn(auth="bearer", reuse_after=None) as bearer:
         vendor = identity(bearer)
         for made, tool in (
             (runtime_of(bearer, credentials=vendor, service="tools"), "search"),
