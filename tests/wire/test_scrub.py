@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import copy
+import html
 import json
 import pickle
 import re
@@ -22,6 +23,8 @@ TOKEN = b"eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJDQU5BUlkifQ.c2lnbmF0dXJlLXRoYXQtaXMtcm
 AWS = b"IQoJb3JpZ2luX2VjEB0aCXVzLWVhc3Qt/+1//aBcD+eFgHiJkLmNoPqRsTuVwXyZ0123456789=="
 PASSWORD = b'p"a\\ss/w+rd %x'
 PUNCTUATION = b'!"/\\+ %&=\'"!'
+
+UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
 Spelling = Callable[[str], str]
 
@@ -46,6 +49,21 @@ def every_letter(text: str, form: str = "04x", step: int = 1) -> str:
     )
 
 
+def percent(text: str, step: int = 1) -> str:
+    """As a URL may write any text, though few encode what needs no encoding."""
+    return "".join(
+        char if number % step and char in UNRESERVED else f"%{ord(char):02X}"
+        for number, char in enumerate(text)
+    )
+
+
+def signs(form: str) -> Spelling:
+    """What is no letter and no digit, in the form of another language."""
+    return lambda text: "".join(
+        char if char in UNRESERVED else form.format(ord(char)) for char in text
+    )
+
+
 SPELLINGS: dict[str, Spelling] = {
     "as it is": str,
     "JSON-escaped": lambda s: json.dumps(s)[1:-1],
@@ -60,6 +78,21 @@ SPELLINGS: dict[str, Spelling] = {
     "percent-encoded but for slashes": urllib.parse.quote,
     "as a form": urllib.parse.quote_plus,
     "percent-encoded twice": lambda s: urllib.parse.quote(urllib.parse.quote(s, safe=""), safe=""),
+    "percent-encoded three times": signs("%2525{:02x}"),
+    "every letter percent-encoded": percent,
+    "every letter percent-encoded, lower case": lambda s: lower_percent(percent(s)),
+    "every second letter percent-encoded": lambda s: percent(s, step=2),
+    "every letter percent-encoded, and the signs of that": lambda s: percent(s).replace("%", "%25"),
+    "every letter percent-encoded twice": lambda s: percent(percent(s)),
+    "every letter percent-encoded three times": lambda s: percent(percent(percent(s))),
+    "every letter percent-encoded, in a text in a text": lambda s: every_letter(percent(s)),
+    "as HTML": html.escape,
+    "as HTML, in hexadecimal digits": signs("&#x{:X};"),
+    "as HTML, in decimal digits": signs("&#{};"),
+    "as Python writes bytes": signs("\\x{:02x}"),
+    "in hexadecimal digits": lambda s: s.encode().hex(),
+    "in hexadecimal digits, upper case": lambda s: s.encode().hex().upper(),
+    "base64, every letter percent-encoded": lambda s: percent(shifted("x", "")(s)),
     "base64": shifted("", ""),
     "base64, one byte in": shifted("x", ""),
     "base64, two bytes in": shifted("xy", ""),
@@ -242,6 +275,79 @@ def test_the_error_of_a_text_that_is_no_json_holds_no_secret() -> None:
         Scrub([TOKEN])(b"[" + TOKEN)
     assert TOKEN.decode() not in repr(caught.value)
     assert caught.value.__context__ is None
+
+
+@pytest.mark.parametrize("lead", ["", "x", "xy"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"], ids=["LF", "CRLF"])
+@pytest.mark.parametrize("width", [60, 64, 76])
+@pytest.mark.parametrize("levels", [0, 1], ids=["a text", "a text in a text"])
+@pytest.mark.parametrize("secret", [TOKEN, TOKEN * 7, AWS[:48]], ids=["JWT", "long", "one line"])
+def test_base64_in_lines_is_found(
+    secret: bytes, levels: int, width: int, end: str, lead: str
+) -> None:
+    """B7. As MIME and PEM break it, wherever the break falls."""
+    encoded = base64.b64encode(lead.encode() + secret).decode()
+    lines = end.join(encoded[at : at + width] for at in range(0, len(encoded), width))
+    text = dumps({"a": json.dumps(lines)[1:-1] if levels else lines})
+    clean, hits = Scrub([secret])(text)
+    assert hits == 1
+    assert str(loads(clean)["a"]).endswith(MARK)
+    assert encoded[4:40] not in clean.decode()
+    other = dumps({"a": lines.swapcase()})
+    assert Scrub([secret])(other) == (other, 0)
+
+
+any_piece = st.sampled_from(
+    [
+        "a",
+        "%41",
+        "%2541",
+        "\\u0041",
+        "\\\\u002b",
+        "&amp;",
+        "&#65;",
+        "\n",
+        "\\n",
+        "%",
+        "\\",
+        "é",
+        "x",
+    ]
+)
+
+
+@given(st.lists(any_piece, max_size=12), st.lists(any_piece, max_size=12))
+def test_what_is_found_in_a_view_is_told_as_a_place_in_the_text(
+    before: list[str], after: list[str]
+) -> None:
+    """B7. Whatever was opened before it: only the secret itself is replaced."""
+    hidden = percent("CANARY-5d1f0e77aa")
+    parts = "".join(before), "".join(after)
+    clean, hits = Scrub([b"CANARY-5d1f0e77aa"])(dumps([f"{parts[0]} {hidden} {parts[1]}"]))
+    assert (loads(clean), hits) == ([f"{parts[0]} {MARK} {parts[1]}"], 1)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "%e9%20caf%C3%A9",
+        "100%",
+        "%4",
+        "%zz",
+        "&#1;",
+        "&#300;",
+        "&nbsp;",
+        "\\u00e9",
+        "\\u004",
+        "\\x4",
+    ],
+)
+def test_what_is_no_escape_of_a_printable_character_stays(other: str) -> None:
+    """B7. The negative rows of the views."""
+    text = dumps([other, other * 9])
+    assert Scrub([TOKEN, PUNCTUATION])(text) == (text, 0)
+    clean, hits = Scrub([TOKEN])(dumps([f"{other} {TOKEN.decode()} {other}"]))
+    assert (loads(clean), hits) == ([f"{other} {MARK} {other}"], 1)
 
 
 def test_escapes_of_other_letters_change_nothing() -> None:

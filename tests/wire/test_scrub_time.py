@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import tracemalloc
 from base64 import b64encode
 from collections.abc import Callable
 from itertools import islice, product
@@ -174,6 +175,21 @@ def test_a_key_that_has_the_name_of_a_cleaned_one_is_not_lost() -> None:
     clean, hits = Scrub([SECRETS["plain"]])(text)
     assert hits == 3
     assert sorted(loads(clean).values()) == [1, 2, 3, 4, 5, 6]
+
+
+@pytest.mark.parametrize("fill", ["abcdefg ", "\\u0041", "%41", "\\n", "&#65;"])
+def test_an_echo_in_a_long_text_takes_no_more_memory_than_some_copies_of_it(fill: str) -> None:
+    """B12. Where the escapes are is counted, and not kept."""
+    text = dumps([f"\\u0041 CANARY-5d1f0e77aa {(fill * 250_000)[:1_000_000]}"])
+    scrub = Scrub([SECRETS["plain"]])
+    tracemalloc.start()
+    try:
+        _, hits = scrub(text)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert hits == 1
+    assert peak < 12 * len(text)
 
 
 @secrets
