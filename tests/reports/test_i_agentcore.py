@@ -29,8 +29,8 @@ from surefoot.testing import (
 
 pytestmark = [pytest.mark.both_majors, pytest.mark.anyio, *SDK_ON_TRIO]
 
-LATE: Final = 0.25
-PATIENCE: Final = 0.1
+LATE: Final = 0.5
+PATIENCE: Final = 0.2
 
 PLACES: Final = {"runtime": (runtime_of, "charge"), "gateway": (gateway_of, "orders___charge")}
 
