@@ -26,7 +26,7 @@ from surefoot.credentials import AuthorizationRequired, CredentialRequest, Issue
 from surefoot.errors import CredentialError
 from surefoot.testing import AgentCoreStandIn, FakeClock
 
-pytestmark = [pytest.mark.both_majors, pytest.mark.anyio]
+pytestmark = pytest.mark.anyio
 
 BEN: Final = CredentialRequest(service="tools", scopes=("read",), mode="user", principal="ben")
 

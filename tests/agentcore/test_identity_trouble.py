@@ -27,7 +27,7 @@ from surefoot.credentials import (
 from surefoot.errors import CredentialError, InvalidCredentialError
 from surefoot.testing import AgentCoreStandIn, FakeClock, SecretAudit
 
-pytestmark = [pytest.mark.both_majors, pytest.mark.anyio]
+pytestmark = pytest.mark.anyio
 
 SDK: Final = ("botocore", "boto3", "urllib3")
 

@@ -14,8 +14,6 @@ from surefoot.demo._calls import Call
 from surefoot.demo._doors import Answer, Session
 from surefoot.demo._happenings import Kind
 
-pytestmark = pytest.mark.both_majors
-
 FINE = Answer(text="fine", is_error=False, may_have_run=False)
 FAILED = Answer(text="it failed", is_error=True, may_have_run=False)
 MAY_HAVE_RUN = Answer(text="it may have run", is_error=True, may_have_run=True)

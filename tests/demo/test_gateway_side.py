@@ -18,8 +18,6 @@ from surefoot.demo._declaration import PRINTED, REPLAY, RETRY
 from surefoot.demo._doors import PATIENCE
 from surefoot.testing import Answer, Exchange, Throttle
 
-pytestmark = pytest.mark.both_majors
-
 
 class Played:
     """Notes which step answered, in the place of the wire."""

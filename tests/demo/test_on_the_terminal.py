@@ -12,8 +12,6 @@ from surefoot.demo._happenings import Happening, Kind
 from surefoot.demo._story import Story
 from surefoot.demo._timeline import bar, draw
 
-pytestmark = pytest.mark.both_majors
-
 
 class Tty(io.StringIO):
     def isatty(self) -> bool:

@@ -14,8 +14,6 @@ import pytest
 from surefoot import Bearer, Gateway, Headers, Replay, Retry
 from surefoot.testing import RecordingSink
 
-pytestmark = pytest.mark.both_majors
-
 URL: Final = "https://gateway.example.com/mcp"
 CANARY: Final = "canary-7f3a-do-not-echo"
 

@@ -24,8 +24,6 @@ from surefoot import Gateway, Replay, Retry, ToolRule
 from surefoot.policy import ReplayPolicy
 from surefoot.testing import RecordingSink
 
-pytestmark = pytest.mark.both_majors
-
 SCRIPTS: Final = 1_000
 URL: Final = "http://127.0.0.1:1/mcp"
 FAULTS: Final = (

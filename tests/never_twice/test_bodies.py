@@ -18,7 +18,7 @@ from surefoot import Gateway, Replay, ToolRule
 from surefoot.testing import Fails, RecordingSink, Replies, ScriptedTransport
 from surefoot.transports._body import MAX_REQUEST_BODY
 
-pytestmark = [pytest.mark.both_majors, pytest.mark.anyio]
+pytestmark = pytest.mark.anyio
 
 URL: Final = "http://127.0.0.1:1/mcp"
 PAYS: Final = Replay(tools={"pay": ToolRule(makes_changes=True), "look": ToolRule()})

@@ -69,7 +69,6 @@ ASKED: Final = {
 }
 
 
-@pytest.mark.both_majors
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("form", ["json", "events"])
 @settings(max_examples=60, deadline=None)

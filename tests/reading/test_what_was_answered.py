@@ -12,7 +12,7 @@ from support.exchanges import FAMILIES, exchange
 from surefoot import Gateway
 from surefoot.testing import BadJson, FaultyGateway, RecordingSink, Status
 
-pytestmark = [pytest.mark.both_majors, pytest.mark.anyio]
+pytestmark = pytest.mark.anyio
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -18,8 +18,6 @@ from surefoot.sinks import JsonLinesSink
 from surefoot.sinks import _append_file as append_file
 from surefoot.sinks._json_lines import line_of
 
-pytestmark = pytest.mark.both_majors
-
 EVENT = {"v": 1, "type": "credential.vended", "seq": 1, "time": "t", "run": "r"}
 
 

@@ -9,8 +9,6 @@ import pytest
 from support.records import a_request, an_attempt, filed
 from surefoot.sinks import LoggingSink, record
 
-pytestmark = pytest.mark.both_majors
-
 
 def logged(caplog: pytest.LogCaptureFixture, *entries: object, level: int = logging.INFO) -> None:
     sink = LoggingSink(level=level)

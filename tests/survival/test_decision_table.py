@@ -29,7 +29,7 @@ from surefoot.testing import (
     Throttle,
 )
 
-pytestmark = [pytest.mark.both_majors, pytest.mark.anyio]
+pytestmark = pytest.mark.anyio
 
 Policy = Literal["assume-refused", "app-authorized"]
 POLICIES: Final[tuple[Policy, ...]] = ("assume-refused", "app-authorized")

@@ -12,8 +12,6 @@ from support.rawhttp import ask
 from support.sigv4 import ask_signed
 from surefoot.testing import AgentCoreStandIn, tool_call
 
-pytestmark = pytest.mark.both_majors
-
 CALL = tool_call("charge", {"amount": 5}, rpc_id=7)
 
 

@@ -34,8 +34,6 @@ from surefoot.testing import _agentcore as room
 from surefoot.testing._agentcore_identity_rows import OPERATIONS
 from surefoot.testing._wire import lines_from
 
-pytestmark = pytest.mark.both_majors
-
 boto3 = pytest.importorskip("boto3", reason="the extra agentcore is not installed")
 auth = pytest.importorskip("botocore.auth")
 awsrequest = pytest.importorskip("botocore.awsrequest")

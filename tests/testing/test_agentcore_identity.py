@@ -15,8 +15,6 @@ from support.sigv4 import ask_signed
 from surefoot.testing import AGENTCORE_ROWS, AgentCoreRow, AgentCoreStandIn, McpRequest, Reset, Slow
 from surefoot.testing._agentcore_identity_rows import IDENTITY_ROWS, OPERATIONS
 
-pytestmark = pytest.mark.both_majors
-
 PROVIDER = {"resourceCredentialProviderName": "calendar"}
 USER_FLOW = {
     **PROVIDER,

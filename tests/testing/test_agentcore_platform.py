@@ -25,8 +25,6 @@ from surefoot.testing import (
     tool_call,
 )
 
-pytestmark = pytest.mark.both_majors
-
 CALL = tool_call("charge", {"amount": 5}, rpc_id=7)
 OPEN = mcp_request("initialize", {"protocolVersion": "2025-11-25"}, version=None)
 BUSY = "Session operation in progress, please retry"

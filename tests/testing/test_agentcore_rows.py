@@ -21,8 +21,6 @@ from surefoot.testing import (
     tool_call,
 )
 
-pytestmark = pytest.mark.both_majors
-
 CALL = tool_call("charge", {"amount": 5}, rpc_id=7)
 SSE_HEAD = b"event: message\r\ndata: "
 

@@ -29,8 +29,6 @@ from surefoot.testing._agentcore_sigv4 import (
     string_to_sign,
 )
 
-pytestmark = pytest.mark.both_majors
-
 SUITE = corpus("aws4_testsuite")
 CASES = sorted(SUITE.rglob("*.req")) if SUITE is not None else []
 

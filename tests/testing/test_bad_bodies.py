@@ -12,8 +12,6 @@ from support.rawhttp import ask
 from surefoot.testing import BadJson, FaultyGateway, tool_call
 from surefoot.testing._bodies import BadJsonKind
 
-pytestmark = pytest.mark.both_majors
-
 
 def _message(body: bytes) -> dict[str, object]:
     return cast("dict[str, object]", json.loads(body))

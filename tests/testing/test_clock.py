@@ -12,7 +12,7 @@ import pytest
 from surefoot.testing import FakeClock
 from surefoot.transports import Clock
 
-pytestmark = [pytest.mark.anyio, pytest.mark.both_majors]
+pytestmark = pytest.mark.anyio
 
 
 async def test_it_is_the_clock_that_surefoot_asks_for() -> None:

@@ -27,8 +27,6 @@ from surefoot.testing import (
     tool_call,
 )
 
-pytestmark = pytest.mark.both_majors
-
 CALL = tool_call("charge", {"amount": 5}, rpc_id=7)
 
 

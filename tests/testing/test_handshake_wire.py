@@ -23,8 +23,6 @@ from surefoot.testing import (
     tool_call,
 )
 
-pytestmark = pytest.mark.both_majors
-
 VERSION = "2025-11-25"
 
 

@@ -19,8 +19,6 @@ from surefoot.testing import (
     tool_call,
 )
 
-pytestmark = pytest.mark.both_majors
-
 CALL = tool_call("charge", rpc_id=7)
 
 

@@ -12,8 +12,6 @@ import pytest
 from support.rawhttp import ask, connect, lay_out, read_all
 from surefoot.testing import FaultyGateway, McpRequest, Slow, Tool, mcp_request, tool_call
 
-pytestmark = pytest.mark.both_majors
-
 
 def test_a_tool_call_is_answered_as_the_era_asks() -> None:
     """JSON, with the result type and the server's name that 2026-07-28 requires."""

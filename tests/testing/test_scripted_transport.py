@@ -13,7 +13,7 @@ import pytest
 
 from surefoot.testing import Fails, Replies, ScriptedTransport
 
-pytestmark = [pytest.mark.anyio, pytest.mark.both_majors]
+pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture(params=[name for name in ("httpx2", "httpx") if find_spec(name)])

@@ -36,8 +36,6 @@ from surefoot.testing import (
     tool_call,
 )
 
-pytestmark = pytest.mark.both_majors
-
 CALL, SEARCH = tool_call("charge"), tool_call("search")
 
 

@@ -11,8 +11,6 @@ from surefoot.evidence import EventSink, Ledger, RunStarted
 from surefoot.sinks import record
 from surefoot.testing import FakeClock, RecordingSink
 
-pytestmark = pytest.mark.both_majors
-
 
 def test_events_are_kept_in_order_and_found_by_type() -> None:
     """What was emitted is what is kept."""
