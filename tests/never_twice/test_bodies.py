@@ -7,8 +7,7 @@ such a call; a server may read it in its own way. Each row has its control: what
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import anyio.lowlevel
 import pytest
@@ -128,14 +127,22 @@ async def test_under_app_authorized_such_a_body_is_fenced_as_it_stands() -> None
     assert len(wire.requests) == 2
 
 
-async def _streamed(text: str, blanks: int) -> AsyncGenerator[bytes]:
-    piece = 1024 * 1024
-    try:
-        yield text.encode()
-        for start in range(0, blanks, piece):
-            yield b" " * min(piece, blanks - start)
-    finally:
+class _Streamed:
+    """A text and blanks, in pieces; an iterator of its own, which nobody has to close."""
+
+    def __init__(self, text: str, blanks: int) -> None:
+        piece = 1024 * 1024
+        whole, rest = divmod(blanks, piece)
+        self._parts = iter([text.encode(), *[b" " * piece] * whole, b" " * rest])
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> bytes:
         await anyio.lowlevel.checkpoint()
+        for part in self._parts:
+            return part
+        raise StopAsyncIteration
 
 
 @pytest.mark.parametrize("tool", ["pay", "look"])
@@ -145,11 +152,11 @@ async def test_a_streamed_body_that_is_never_whole_is_not_sent_past_the_fence(to
     text = _message(tool)
     kept = MAX_REQUEST_BODY - len(text)
     async with _client(wire) as client:
-        refused = await _post(client, _streamed(text, kept + 1))
+        refused = await _post(client, _Streamed(text, kept + 1))
         assert refused.status_code == 400
         assert _facts(refused)["rule"] == "body-too-long"
         assert not wire.requests
-        assert _facts(await _post(client, _streamed(text, kept)))["kind"] == "no-answer"
+        assert _facts(await _post(client, _Streamed(text, kept)))["kind"] == "no-answer"
         again = (await _post(client, text)).json()["result"]
     assert ("_meta" in again) is (tool == "pay")
 
@@ -160,7 +167,7 @@ async def test_a_streamed_body_that_is_never_whole_goes_out_once_where_nothing_i
     """D10. The control."""
     wire = ScriptedTransport(DONE)
     async with _client(wire, Replay()) as client:
-        await _post(client, _streamed(_message(), MAX_REQUEST_BODY))
+        await _post(client, _Streamed(_message(), MAX_REQUEST_BODY))
     assert len(wire.requests) == 1
 
 
