@@ -140,7 +140,7 @@ def safe_answer(
                     text,
                     read.message,
                     read.outcome,
-                    aws_error_type(head.error_type) if read.kind == "error" else None,
+                    _error_type(head.error_type, scrub) if read.kind == "error" else None,
                     read.retry_after,
                     None,
                     read.scrubbed,
@@ -154,7 +154,9 @@ def safe_answer(
         rule = head.rule or ("content-type" if answer.body else "empty")
         return _refused(Refusal(rule), head.headers, request_id)
     body = _loosely(answer.body, limits) if head.media == "json" or head.aws_json else None
-    error_type = aws_error_type(head.error_type, body)
+    said, stated = aws_error_type(head.error_type, body), stated_seconds(body)
+    error_type = None if _is_secret(said, scrub) else said
+    seconds = None if _is_secret(stated, scrub) else stated
     outcome = None if error_type is not None else outcome_of_words(status, body)
     outcome = outcome or outcome_of_status(status, error_type, in_session=in_session)
     # A redirect that was not followed must not be followed by anybody above either (B11).
@@ -164,7 +166,8 @@ def safe_answer(
             answered=status,
             outcome=outcome,
             error_type=error_type,
-            retry_after=stated_seconds(body),
+            retry_after=seconds,
+            scrubbed=(said != error_type) + (stated != seconds),
         ),
         head.headers,
         request_id,
@@ -197,6 +200,7 @@ class _Failure(NamedTuple):
     outcome: Outcome
     error_type: str | None
     retry_after: float | None
+    scrubbed: int
 
 
 def _refused(
@@ -244,7 +248,22 @@ def _failure(
         outcome=failure.outcome,
         error_type=failure.error_type,
         retry_after=failure.retry_after,
+        scrubbed=failure.scrubbed,
     )
+
+
+def _error_type(header: bytes | None, scrub: Scrub | None) -> str | None:
+    """The AWS error type that stands beside a JSON-RPC error, unless a secret is written in it."""
+    name = aws_error_type(header)
+    return None if _is_secret(name, scrub) else name
+
+
+def _is_secret(said: str | float | None, scrub: Scrub | None) -> bool:
+    """Whether a secret is written in what a failure says of itself (B7)."""
+    if said is None or scrub is None:
+        return False
+    text = said if isinstance(said, str) else f"{said!r} {said:.0f}"
+    return scrub.holds(text.encode())
 
 
 def _loosely(body: bytes, limits: JsonLimits) -> Any:
