@@ -19,6 +19,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Final, Literal
+from weakref import WeakSet
 
 __all__ = [
     "DAY",
@@ -110,7 +111,7 @@ class Fence:
         ValueError: a bound below 1, or a lifetime that is not above 0.
     """
 
-    __slots__ = ("_by_id", "_entries", "_lock", "_max", "_ttl")
+    __slots__ = ("__weakref__", "_by_id", "_entries", "_followed", "_lock", "_max", "_ttl")
 
     def __init__(self, *, max_entries: int = 100_000, ttl: float = DAY) -> None:
         if max_entries < 1:
@@ -123,6 +124,7 @@ class Fence:
         self._ttl = ttl
         self._entries: OrderedDict[FenceKey, _Entry] = OrderedDict()
         self._by_id: dict[str, FenceKey] = {}
+        self._followed: WeakSet[Fence] = WeakSet()
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
@@ -179,9 +181,21 @@ class Fence:
                 again. Either way an identical call is a new decision of the caller.
 
         Returns:
-            Whether the fence knew the call.
+            Whether the fence knew the call, or one that it follows.
         """
         del ran
+        with self._lock:
+            fences = (self, *self._followed)
+        return any(fence.forget(call_id) for fence in fences)
+
+    def follow(self, other: Fence) -> None:
+        """Pass on to another fence the app's word on calls that only that one remembers."""
+        if other is not self:
+            with self._lock:
+                self._followed.add(other)
+
+    def forget(self, call_id: str) -> bool:
+        """Forget a call that is remembered here; returns whether there was one."""
         with self._lock:
             key = self._by_id.get(call_id)
             if key is None:

@@ -106,7 +106,7 @@ class AnsweringTransport:
             spans=spans,
             where=None if endpoint is None else endpoint.origin,
         )
-        self._fencing = fencing
+        self.fencing = fencing
         self._active = ActiveCalls()
         self._resumptions = Resumptions()
         self._standing = StandingStreams(self._clock)
@@ -125,7 +125,7 @@ class AnsweringTransport:
     @property
     def principal(self) -> str | None:
         """On whose behalf this stack calls."""
-        return None if self._fencing is None else self._fencing.principal
+        return None if self.fencing is None else self.fencing.principal
 
     def rewrapped(self, wrapped: AsyncTransport, **changes: Any) -> AnsweringTransport:
         """The same answering over another stack, with other settings where a join brings them."""
@@ -162,7 +162,7 @@ class AnsweringTransport:
         record = self._opener.open_whole(request, family) or await self._opener.open(
             request, family
         )
-        fencing = self._fencing
+        fencing = self.fencing
         if fencing is not None and (stopped := fencing.admit(record, record.started)) is not None:
             refused = await self._stopped(fencing, stopped, request, record, family)
             if refused is not None:
@@ -326,9 +326,9 @@ class AnsweringTransport:
     ) -> HTTPResponse:
         """A stream that goes by, and ends in words if it has to."""
         stream = ClosingStream(response, request, family, record, self._resumptions, self._file)
-        if self._fencing is not None and state_of(response).replied:
+        if self.fencing is not None and state_of(response).replied:
             # Its reply has gone by already, while a rule looked at it.
-            self._fencing.release(record)
+            self.fencing.release(record)
         response.extensions.pop(NOTE, None)
         response.stream = family.stream(stream.parts(), stream.close)
         return response
@@ -391,8 +391,8 @@ class AnsweringTransport:
         """File the record, with the digest of exactly what the client was given."""
         if body is not None and record.ledger is not None:
             record.given(body)
-        if self._fencing is not None:
-            self._fencing.release(record)
+        if self.fencing is not None:
+            self.fencing.release(record)
         record.file(self._clock.monotonic())
 
     def _give_up_resumptions(self) -> None:

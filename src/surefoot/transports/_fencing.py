@@ -85,6 +85,11 @@ class Fencing:
         self.principal = principal
         self._check_seconds = check_seconds
 
+    def followed_by(self, fence: Fence | None) -> None:
+        """Let another Gateway, which calls through this fence, settle what it remembers."""
+        if fence is not None:
+            fence.follow(self._fence)
+
     def admit(self, record: Record, now: float) -> GiveUp | None:
         """Let the call pass and remember it, or say why it must not be sent."""
         call = record.call

@@ -176,8 +176,13 @@ def _joined(stack: AnsweringTransport, plan: StackPlan) -> AnsweringTransport:
     replay = plan.replay if plan.replay.declares else None
     joined = series.joined(ledger=plan.ledger, replay=replay)
     below = _rebuilt(stack.wrapped, series, joined)
-    if replay is not None:
-        # The declaration is this Gateway's, and so is the fence that keeps to it, and settles it.
+    if replay is None or replay == series.replay:
+        # What the first Gateway's other clients must not send again is in its fence, and stays
+        # there; both can settle it.
+        if stack.fencing is not None:
+            stack.fencing.followed_by(plan.fence)
+    else:
+        # The declaration is this Gateway's, and so is the fence that keeps to it.
         changes |= {"replay": replay, "fencing": _fencing(plan), "learned": plan.learned}
     return stack.rewrapped(below, **changes)
 
