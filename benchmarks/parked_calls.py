@@ -168,7 +168,7 @@ def main() -> None:
         seconds = median(one["cancelled"] for one in runs)
         left = max(one["left"] for one in runs)
         print(f"{name:36}{each / 1024:10.2f}{(each - base) / 1024:12.2f}{seconds:18.3f}{left:6.0f}")
-        if name != "asleep in a bare transport":
+        if "bare" not in name:
             what = f"a waiting call: {name}"
             figure(what, (each - base) / 1024, "KiB", against="the same call asleep, bare")
 
