@@ -81,7 +81,7 @@ $(READY_PEER): pyproject.toml uv.lock | $(UV_OWN)
 
 $(READY_BENCH): pyproject.toml uv.lock | $(UV_OWN)
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or later was not found; try make PYTHON=/path/to/python"; exit 1; }
-	UV_PROJECT_ENVIRONMENT=.venv-bench $(SYNC) --no-default-groups --group mcp2 --group bench
+	UV_PROJECT_ENVIRONMENT=.venv-bench $(SYNC) --all-extras --no-default-groups --group mcp2 --group bench
 	@touch $@
 
 $(READY_DOCS): pyproject.toml uv.lock | $(UV_OWN)

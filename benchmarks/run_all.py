@@ -31,40 +31,16 @@ HERE: Final = Path(__file__).resolve().parent
 SCRIPTS: Final[dict[str, tuple[str, ...]]] = {
     "transport_overhead": ("--rounds", "10"),
     "stack_overhead": ("--rounds", "6", "--requests", "60"),
-    "peers": (
-        "--rounds",
-        "60",
-    ),
+    "peers": ("--rounds", "60"),
     "recording": ("--rounds", "8", "--requests", "80"),
-    "parked_calls": (
-        "--rounds",
-        "1",
-    ),
-    "stated_wait": (
-        "--calls",
-        "300",
-    ),
-    "credentials": (
-        "--rounds",
-        "9",
-    ),
-    "signing": (
-        "--rounds",
-        "9",
-    ),
+    "parked_calls": ("--rounds", "1"),
+    "stated_wait": ("--calls", "300"),
+    "credentials": ("--rounds", "9"),
+    "signing": ("--rounds", "9"),
     "fence": (),
-    "wire_json": (
-        "--rounds",
-        "7",
-    ),
-    "wire_scrub": (
-        "--rounds",
-        "5",
-    ),
-    "wire_sse": (
-        "--rounds",
-        "5",
-    ),
+    "wire_json": ("--rounds", "7"),
+    "wire_scrub": ("--rounds", "7"),
+    "wire_sse": ("--rounds", "9"),
 }
 """Each script, and how long it is run here: all of them together take under five minutes."""
 
