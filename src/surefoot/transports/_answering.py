@@ -22,10 +22,11 @@ from ._consent import Consent, without_url
 from ._family import family_of
 from ._fencing import refusal
 from ._giveup import GiveUp, after_error, after_status, why_refused, written, written_error
+from ._nesting import adopted, marked, passed, unmarked
 from ._note import NOTE, Note, note_of, state_of
 from ._opening import Opener
 from ._passing import Passing, kept_lines, passing
-from ._recorder import MARK, Record, mark_of
+from ._recorder import Record, mark_of
 from ._resuming import Resumptions, closing_event
 from ._standing import StandingStreams
 from ._streams import filed_when_closed
@@ -140,12 +141,9 @@ class AnsweringTransport:
 
     async def __aexit__(self, *exc: object) -> None:
         """Leave what is below, where it was entered, or close it."""
+        self._give_up_resumptions()
         leave = getattr(self._beside, "__aexit__", None)
-        if leave is None:
-            await self.aclose()
-        else:
-            self._give_up_resumptions()
-            await leave(*exc)
+        await (self.aclose() if leave is None else leave(*exc))
 
     async def aclose(self) -> None:
         """Close the stack below; what waits for a resumption will get none."""
@@ -156,8 +154,8 @@ class AnsweringTransport:
         """Answer the request. Raises nothing for one that carries an id, cancellation excepted."""
         if self.endpoint is not None and not self.endpoint.owns(request):
             return await self._beside.handle_async_request(request)
-        if mark_of(request) is not None:
-            return await self.wrapped.handle_async_request(request)
+        if (known := mark_of(request) or adopted(request, self.owner)) is not None:
+            return await passed(self.wrapped, request, known)
         family = family_of(request)
         record = self._opener.open_whole(request, family) or await self._opener.open(
             request, family
@@ -167,7 +165,7 @@ class AnsweringTransport:
             refused = await self._stopped(fencing, stopped, request, record, family)
             if refused is not None:
                 return refused
-        request.extensions[MARK] = record
+        mark = marked(request, record, self.owner)
         key = self._active.enter(request, record)
         try:
             if request.method == "GET":
@@ -187,7 +185,7 @@ class AnsweringTransport:
                 return self._whole(response, record, family)
             return await self._answer(response, request, record, family)
         finally:
-            request.extensions.pop(MARK, None)
+            unmarked(request, mark)
             if key is not None:
                 self._active.leave(key, record)
         answer = await self._answer_error(caught, request, record, family)
