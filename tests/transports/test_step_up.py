@@ -240,3 +240,28 @@ async def test_client_credentials_step_up_over_the_wire() -> None:
                 await client.post(server.url, content=asked.body, headers=dict(asked.headers))
     assert [one.form.get("scope") for one in server.tokens] == [None, "write"]
     assert server.calls == ["Bearer token-1", "Bearer token-2", "Bearer token-2"]
+
+
+async def test_a_server_that_names_new_scopes_for_every_call_makes_no_vend_grow(
+    family: Any,
+) -> None:
+    """B10, B12. The app's own and the last ones that let a call in are kept, each of them once."""
+    vault = Vault()
+    steps = [
+        step
+        for number in range(20)
+        for step in (
+            lacking(" ".join([f"s{number}-{one}" for one in range(9)] + ["often"])),
+            RESULT,
+        )
+    ]
+    client = protected(family, ScriptedTransport(*steps), vault, scopes=("read", "s3-1"))
+    for number in range(20):
+        assert (await call(client)).json()["result"]["isError"] is False
+        # What it lacks it asks for, however much it knows already.
+        assert {f"s{number}-{one}" for one in range(9)} <= set(vault.asked[-1].scopes)
+    last = vault.asked[-2].scopes  # the first of the last call: what was kept
+    assert last[:2] == ("read", "s3-1")
+    assert len(last) == len(set(last)) == 2 + 64
+    assert {"often", "s18-0", "s18-8"} <= set(last)
+    assert "s0-0" not in last

@@ -48,6 +48,11 @@ CREDENTIAL_HEADERS: Final = frozenset(
 
 _UNAUTHORIZED: Final = 401
 _REDIRECTS: Final = 300
+_MOST_LEARNED: Final = 64
+"""Scopes kept from challenges besides the app's own: a server may name new ones for every call, and
+each vend from then on would ask for all of them. The oldest go first; a call that lacks one is told
+so, and steps up again."""
+
 _PUBLIC: Final = frozenset({b"content-length", b"date", b"host", b"mcp-session-id", b"x-amz-date"})
 """What a signer may add or change without making a secret of it."""
 
@@ -233,8 +238,11 @@ class VendingTransport:
             issued.generation.accepted = True
         if record is None or not record.missing or status >= _REDIRECTS:
             return
-        scopes = tuple(dict.fromkeys((*self._plain.scopes, *record.missing)))
-        self._plain = replace(self._plain, scopes=scopes)
+        own: tuple[str, ...] = self._asks["scopes"]
+        let_in = dict.fromkeys(record.missing)
+        learned = [name for name in self._plain.scopes if name not in own and name not in let_in]
+        learned += [name for name in let_in if name not in own]
+        self._plain = replace(self._plain, scopes=(*own, *learned[-_MOST_LEARNED:]))
         record.missing = ()
 
     async def _sign(self, copy: HTTPRequest) -> tuple[HTTPRequest, Exception | None]:
