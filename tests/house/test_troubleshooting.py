@@ -103,6 +103,11 @@ def test_what_a_call_raises_is_on_the_page() -> None:
     assert all(text in SOURCE for text in (WHEN_CALLED[6], *WHEN_CALLED[8:]))
 
 
+@pytest.mark.parametrize("heading", headings("From `surefoot check`"))
+def test_what_check_says_is_on_the_page(heading: str) -> None:
+    assert heading in SOURCE
+
+
 @pytest.mark.parametrize("heading", headings("In the log of `surefoot`"))
 def test_what_is_logged_is_on_the_page(heading: str) -> None:
     text, _, why = heading.partition(": ")
