@@ -27,6 +27,8 @@ class Cell:
     arguments: tuple[tuple[str, Any], ...] = (("amount", 1),)
     patience: float | None = None
     """The client's own timeout for one call, in seconds."""
+    max_elapsed: float | None = None
+    """The Gateway's own time for one call, in seconds."""
     retries: int | None = None
     """The client's own retries, where it has any; `None` leaves them at their default."""
     gets: Step | None = None
@@ -70,6 +72,13 @@ CELLS: Final = (
         title="slower than the client waits",
         step=Slow(LATE, when="after"),
         patience=PATIENCE,
+    ),
+    Cell(
+        key="slow-ours",
+        title="slower than the client waits; `Retry(max_elapsed=)` is shorter",
+        step=Slow(LATE, when="after"),
+        patience=PATIENCE,
+        max_elapsed=0.7 * PATIENCE,
     ),
     Cell(
         key="unreadable", title="unreadable answer", step=_after_a_moment(BadJson("duplicate-keys"))

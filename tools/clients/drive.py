@@ -22,6 +22,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any, Final, cast
 
 from clients.cells import CELLS, Cell
@@ -57,13 +58,13 @@ async def vend(request: object) -> Bearer:
     return Bearer("a-token-for-the-matrix")
 
 
-def declared(url: str) -> Gateway:
+def declared(url: str, max_elapsed: float | None) -> Gateway:
     """The one Gateway of every cell."""
     return Gateway(
         url,
         name="billing",
         credentials=vend,
-        retry=Retry(max_attempts=2, base_delay=0.05),
+        retry=Retry(max_attempts=2, base_delay=0.05, max_elapsed=max_elapsed),
         replay=Replay(tools={"refund": ToolRule(makes_changes=True)}),
     )
 
@@ -89,7 +90,7 @@ class Neighbour:
         return "held a while"
 
     def _wait(self) -> float:
-        return QUIET if self._cell.patience is None else self._cell.patience / 3
+        return QUIET if self._cell.patience is None else self._cell.patience / 8
 
     def _news(self) -> tuple[int, bool]:
         if self.gateway is None:
@@ -109,7 +110,7 @@ async def play(driver: Any, cell: Cell, *, with_surefoot: bool) -> dict[str, Any
         body.gateway = gateway
         setting = Setting(
             url=gateway.url,
-            billing=declared(gateway.url) if with_surefoot else None,
+            billing=declared(gateway.url, cell.max_elapsed) if with_surefoot else None,
             patience=cell.patience,
             retries=cell.retries,
         )
@@ -182,6 +183,21 @@ def _kept(event: dict[str, Any]) -> list[str]:
     return [str(attempt.get("outcome")) for attempt in event["attempts"]]
 
 
+def line_of(file: str, piece: str) -> int:
+    """The number of the first line of an installed file that holds a piece of text.
+
+    Raises:
+        LookupError: it is there no longer; the roster has to be looked at.
+    """
+    for folder in sys.path:
+        path = Path(folder) / file
+        if path.is_file():
+            for number, line in enumerate(path.read_text("utf-8").splitlines(), start=1):
+                if piece in line:
+                    return number
+    raise LookupError(f"{piece!r} is in no {file} of this environment")
+
+
 def chosen(names: str | None) -> list[Cell]:
     """The cells that were asked for."""
     wanted = None if names is None else names.split(",")
@@ -208,6 +224,7 @@ def main() -> None:
         "client": client.key,
         "version": version(client.package),
         "mcp": version("mcp"),
+        "line": line_of(*client.where),
         "start": round(time.monotonic() - started, 1),
     }
     print(json.dumps(head), file=out, flush=True)

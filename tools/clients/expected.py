@@ -55,6 +55,7 @@ EXPECTED: Final[Mapping[str, Expected]] = {
     "sse-cut": Expected(reads=(_CUT,), runs=1, records=_ANSWERED),
     "sse-cut-id": Expected(reads=(_CUT,), runs=1, records=_ANSWERED),
     "slow": Expected(reads=("timed out",), runs=1, records=(("cut",),)),
+    "slow-ours": Expected(reads=(sentence("deadline"),), runs=1, records=(("cut",),)),
     "unreadable": Expected(reads=(sentence("unreadable"),), runs=1, records=_ANSWERED),
     "payment": _ONCE,
     "payment-slow": replace(_ONCE, reads=("timed out", *_FENCED), records=(*_NEVER, ("cut",))),

@@ -54,6 +54,24 @@ session, nothing is raised or hangs, and the run holds one record for each call.
 
 """
 
+_OWN_AFFAIR: Final = """
+## What stays the client's own
+
+When a client's own patience ends, nobody asks surefoot any more: the words are the client's, and do
+not say that the call may have run. The next call of a tool that makes changes is told so all the
+same. Give the Gateway less time than the client has, `retry=Retry(max_elapsed=...)`, and the call
+ends in our words on all nine. What each says without that, and without a hook of
+`surefoot.integrations`:
+
+| client | what it says | where, in the version above |
+|---|---|---|
+"""
+
+_RESUMED: Final = """
+"Answered" beside "told", where a stream is cut after an event with an id: with sessions the client
+comes back for the answer, and the tool still ran once.
+"""
+
 _WITHOUT: Final = """
 ## Without it
 
@@ -74,7 +92,7 @@ def write(told: Iterable[tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]])
     kept = {str(one["client"]): one for one in known}
     for head, rows in told:
         cells = [{name: row[name] for name in row if name not in _FLEETING} for row in rows]
-        names = ("client", "version", "mcp")
+        names = ("client", "version", "mcp", "line")
         kept[str(head["client"])] = {**{name: head[name] for name in names}, "cells": cells}
     ordered = [kept[client.key] for client in ROSTER if client.key in kept]
     RESULTS.write_text(json.dumps(ordered, indent=1, ensure_ascii=False) + "\n", "utf-8")
@@ -99,6 +117,12 @@ def rendered(kept: Sequence[Mapping[str, Any]]) -> str:
         + _WITH
         + _matrix(seen, with_surefoot=True)
         + _payments(seen, with_surefoot=True)
+        + _OWN_AFFAIR
+        + "".join(
+            f"| {one.title} | {one.says} | `{one.where[0]}:{seen[one.key]['line']}` |\n"
+            for one in ROSTER
+        )
+        + _RESUMED
         + _WITHOUT
         + _matrix(seen, with_surefoot=False)
         + _payments(seen, with_surefoot=False)
@@ -112,6 +136,8 @@ def _matrix(seen: Mapping[str, Mapping[str, Any]], *, with_surefoot: bool) -> st
         "|---" * (len(ROSTER) + 1) + "|\n",
     ]
     for cell in CELLS:
+        if cell.max_elapsed is not None and not with_surefoot:
+            continue  # it is about an option of ours
         words = [_words(_row(seen[one.key], cell.key, with_surefoot)) for one in ROSTER]
         lines.append(f"| {cell.title} | " + " | ".join(words) + " |\n")
     return "".join(lines)
