@@ -51,7 +51,7 @@ def call_ended(record: Record, now: float) -> CallEnded:
         effect=_effect(record),
         answer_form=record.answer_form,
         answer_length=record.answer_length,
-        answer_sha256=record.answer_sha256,
+        answer_sha256=record.digest_of_answer(),
         answer=record.content,
     )
 
@@ -72,7 +72,7 @@ def request_attempts(record: Record, now: float) -> RequestAttempts:
         may_have_run=record.left_open,
         answer_form=record.answer_form,
         answer_length=record.answer_length,
-        answer_sha256=record.answer_sha256,
+        answer_sha256=record.digest_of_answer(),
         request_length=length,
         request_sha256=digest,
         family=record.family,

@@ -143,6 +143,8 @@ class Record:
     _call: Call | None = None
     _endpoint: str | None = None
     _call_id: str | None = None
+    _given: bytes | None = None
+    """What the client was given, until its digest is taken; small."""
     _held: tuple[Entry | Pending, ...] = ()
     """What is filed once it is filed that the call begins."""
     _arguments: tuple[int | None, str | None] | None = None
@@ -228,14 +230,29 @@ class Record:
     def given(self, body: bytes) -> None:
         """Take note of exactly what the client is given."""
         self.answer_length = len(body)
-        self.answer_sha256 = sha256(body).hexdigest()
+        self._given = body
+        if len(body) > _SMALL:
+            self.digest_of_answer()
         self.content = first_part(body) if self.keeps_content else None
+
+    def digest_of_answer(self) -> str | None:
+        """SHA-256 of what the client was given; taken late, as it costs a call ten times as much.
+
+        (OpenSSL looks its algorithm up each time, in memory that a call has long driven out of the
+        caches; where many are taken one after the other they cost a microsecond each.)
+        """
+        given = self._given
+        if given is not None:
+            # In this order: two sinks may ask at once, each on its own thread.
+            self.answer_sha256 = sha256(given).hexdigest()
+            self._given = None
+        return self.answer_sha256
 
     def answered_by(self, other: Record, content: bytearray | None) -> None:
         """Take over what the client was given for it by the stream of another request."""
         if other is not self:
             self.answer_form = other.answer_form
-            self.answer_length, self.answer_sha256 = other.answer_length, other.answer_sha256
+            self.answer_length, self.answer_sha256 = other.answer_length, other.digest_of_answer()
             if other.told_failed is not None:
                 self.told_failed = other.told_failed
         if content is not None:
