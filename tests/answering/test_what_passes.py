@@ -12,7 +12,7 @@ from typing import Any, Final
 import pytest
 
 from support.answers_read import answering, outcome_of, streamed, told, whole
-from surefoot.policy import Rule, ThrottleRule
+from surefoot.policy import Replay, Retry, Rule, ThrottleRule, ToolRule
 from surefoot.testing import Fails, Replies, ScriptedTransport, mcp_request, tool_call
 from surefoot.transports import AnsweringTransport, ReadingTransport, RetryingTransport
 
@@ -171,13 +171,20 @@ async def test_a_refusal_that_a_rule_knows_never_passes_as_the_servers_error(fam
 async def test_after_an_attempt_without_an_answer_no_refusal_takes_that_back(family: Any) -> None:
     """R27. A call that was lost once may have run, whatever is said of its repeat."""
     lost = Fails("ReadError")
+    replay = Replay(tools={"search": ToolRule(repeat_on={"network"})})
     for later in (Replies(503), failing(200, -32602), Replies(429)):
-        wire = ScriptedTransport(lost, later)
-        asked = mcp_request("tools/list")
-        answer = await whole(family, answering(wire, attempts=2), asked)
-        assert outcome_of(answer)["kind"] == "no-answer"
-        assert outcome_of(answer)["may_have_run"] is True
-        assert outcome_of(answer)["attempts"] == 2
+        for asked, may_have_run in (
+            (tool_call("search"), True),
+            (mcp_request("tools/list"), False),
+        ):
+            wire = ScriptedTransport(lost, later)
+            layers = RetryingTransport(
+                ReadingTransport(wire), retry=Retry(max_attempts=2, base_delay=0), replay=replay
+            )
+            answer = await whole(family, AnsweringTransport(layers, beside=wire), asked)
+            assert outcome_of(answer)["kind"] == "no-answer"
+            assert outcome_of(answer)["may_have_run"] is may_have_run
+            assert outcome_of(answer)["attempts"] == 2
     wire = ScriptedTransport(lost, Replies(result={"tools": []}))
     sound = await whole(family, answering(wire, attempts=2), mcp_request("tools/list"))
     assert json.loads(sound.content)["result"] == {"tools": []}
