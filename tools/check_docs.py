@@ -129,7 +129,7 @@ def too_wide(site: Path, browser: str, *, widths: tuple[int, ...] = WIDTHS) -> I
             return
         finally:
             server.shutdown()
-            (site / "_harness.html").unlink()
+            (site / "_harness.html").unlink(missing_ok=True)
     said = _RESULT.search(done.stdout)
     if said is None or not said[1]:
         yield f"the browser said nothing: {done.stderr[-300:]}"
