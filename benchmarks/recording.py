@@ -283,8 +283,9 @@ def main() -> None:
     parser.add_argument("--requests", type=int, default=200)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        # Short turns: what slows the machine down for a moment then slows all rows alike.
-        rounds, count = options.rounds * 8, max(1, options.requests // 8)
+        # Turns as short as they can be, so that what slows the machine down slows all rows alike;
+        # and long enough that flushing at their end, which no call does, is no part of a call.
+        rounds, count = options.rounds * 2, max(1, options.requests // 2)
         asyncio.run(as_an_agent(rounds, count, Path(folder)))
         asyncio.run(over_loopback(rounds, count, Path(folder)))
         in_isolation(options.rounds, Path(folder))
