@@ -11,7 +11,7 @@ import pytest
 from support.sessions import KINDS, SDK_ON_TRIO, Kind
 from surefoot import Gateway, Replay, ToolRule
 from surefoot.errors import MayHaveRunError
-from surefoot.testing import FaultyGateway, Slow
+from surefoot.testing import FaultyGateway, Slow, tool_call
 
 pytestmark = [pytest.mark.both_majors, pytest.mark.anyio, *SDK_ON_TRIO]
 
@@ -38,3 +38,20 @@ async def test_a_payment_whose_answer_comes_too_late_is_not_made_again(kind: Kin
             faulty.clear_scripts()
             assert gateway.settle(told[0].call_id or "", ran=False)
             assert (await session.call("charge", {"amount": 1})).text == "charged 1"
+
+
+@pytest.mark.parametrize("patience", [0.2, 30.0])
+async def test_an_answer_after_the_callers_own_timeout_settles_nothing(patience: float) -> None:
+    """B3, B6. With mcp 1.x nobody says that a caller has left; its declared patience does."""
+    asked = tool_call("charge", {"amount": 1})
+    with FaultyGateway() as faulty:
+        faulty.script("charge", Slow(0.5, when="after"), repeat=True)
+        gateway = Gateway(faulty.url, replay=PAYS, caller_timeout=patience)
+        async with gateway.http_client() as client:
+            answers = [
+                await client.post(faulty.url, headers=asked.headers, content=asked.body)
+                for _ in range(2)
+            ]
+        assert "charged 1" in answers[0].text
+        assert faulty.executions("charge") == (1 if patience < 1 else 2)
+    assert ("may have run" in answers[1].text) is (patience < 1)

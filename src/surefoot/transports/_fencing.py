@@ -209,7 +209,8 @@ def _is_settled(record: Record) -> bool:
     needed a permission, and one without an answer is never forgotten.
     """
     if record.completed:
-        return not record.abandoned  # an answer that nobody was there to hear tells nobody
+        # An answer that nobody was there to hear tells nobody; mcp 1.x does not say who has left.
+        return not (record.abandoned or (record.late is not None and record.late()))
     if not record.sent:
         return True
     if record.may_have_run:
