@@ -30,6 +30,7 @@ from ._content import framing_of, patient, whole_body
 from ._events import EventReader, EventRules, heard, silent_for
 from ._family import family_of, finished, lines_of
 from ._note import NOTE, EventState, Note
+from ._overdue import Patience
 from ._recognise import redirect_target
 from ._recorder import mark_of
 from ._seal import SEAL
@@ -96,7 +97,8 @@ class ReadingTransport:
         limits: Bounds of one JSON text, its bytes among them (B12).
         max_event_bytes: Bytes of one event; 1 MiB is what the SDK itself reads.
         idle: Seconds without a byte after which an event stream ends.
-        total: Seconds after which the answer to a request ends, however lively its stream is.
+        total: Seconds after which the answer to a request ends, however lively its stream is; and
+            that its headers may take.
     """
 
     def __init__(
@@ -121,6 +123,7 @@ class ReadingTransport:
             idle=idle,
             total=total,
         )
+        self._patience = Patience(total)
         self._settings: dict[str, Any] = {
             "endpoint": endpoint, "policy": policy, "clock": clock, "limits": limits,
             "max_event_bytes": max_event_bytes, "idle": idle, "total": total,
@@ -143,10 +146,15 @@ class ReadingTransport:
         """Send once, and hand up what the answer may be read as.
 
         Raises:
+            Overdue: the headers did not come in time.
             Exception: what the transport raised, before or in the middle of the answer.
         """
-        response = await self.wrapped.handle_async_request(request)
         record = mark_of(request)
+        if record is not None and (request.method == "POST" or record.resumes is not None):
+            response = await self._patience.wait(self.wrapped, request)
+        else:
+            # A standing stream may begin when it likes.
+            response = await self.wrapped.handle_async_request(request)
         came = _Came(request, response, record)
         status = came.status
         if status < 300 and came.framing[0] and status not in _WITHOUT_BODY:

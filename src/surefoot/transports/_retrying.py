@@ -30,6 +30,7 @@ from ._family import (
 )
 from ._notices import Notifier
 from ._opening import Opener
+from ._overdue import Overdue
 from ._recognise import Recogniser, redirect_target
 from ._recorder import MARK, Record, Sent, mark_of
 from ._seal import SEAL
@@ -340,8 +341,8 @@ class RetryingTransport:
             MayHaveRunError: the deadline cut a tool call in flight (D26).
             DeadlineExceededError: it cut anything else (R46).
         """
-        if isinstance(error, _Cut):
-            late = cut(record, self._deadline, sent)
+        if isinstance(error, Overdue):
+            late = cut(record, error.seconds, sent)
             raise late from late.__cause__
         if isinstance(error, Exception):
             proven = proves_not_sent(self._inner(family), family)
@@ -368,7 +369,7 @@ class RetryingTransport:
             if self._recogniser.idle(response.status_code):
                 return response, None
             return response, await self._look(response, family)
-        raise _Cut
+        raise Overdue(self._deadline or 0.0)
 
     def _series(self, record: Record) -> Series:
         return Series(
@@ -389,7 +390,3 @@ def _sooner(patience: float | None, record: Record) -> float | None:
         return patience
     own = record.ends - record.started
     return own if patience is None else min(own, patience)
-
-
-class _Cut(Exception):  # noqa: N818 - a signal between two functions of this file
-    """The deadline fell into an attempt."""
