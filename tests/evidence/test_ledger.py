@@ -219,6 +219,33 @@ def test_a_record_that_cannot_be_put_together_costs_itself_and_no_call() -> None
     assert (ledger.dropped, len(told)) == (1, 1)
 
 
+def test_a_sink_that_cannot_even_queue_never_reaches_who_files() -> None:
+    """B13. What it raises is counted, once told, and the next event is handed to it again."""
+
+    class Full(Kept):
+        def emit_later(self, _filed: Filed, /) -> None:
+            raise MemoryError
+
+    told: list[str] = []
+    ledger = a_ledger(Full(), alarm=told.append)
+    ledger.file(ENTRY, ENTRY)
+    ledger.file(ENTRY)
+    assert (ledger.filed, ledger.dropped, len(told)) == (3, 3, 1)
+
+
+def test_events_of_one_moment_are_filed_together_and_have_one_time() -> None:
+    """B13. Each has its own number, in order; too late, each of them is counted."""
+    moments = iter(NOON + timedelta(seconds=number) for number in range(9))
+    sink = Kept()
+    ledger = a_ledger(sink, now=lambda: next(moments))
+    ledger.file(ENTRY, ENTRY)
+    assert [event["seq"] for event in sink.events] == [1, 2]
+    assert len({event["time"] for event in sink.events}) == 1
+    ledger.close()
+    ledger.file(ENTRY, ENTRY)
+    assert ledger.dropped == 2
+
+
 @pytest.mark.parametrize("threads", [8])
 def test_many_threads_file_without_a_gap_and_in_order(threads: int) -> None:
     """B13, R22. Each number once, and handed over in the order of numbers."""
