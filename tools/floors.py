@@ -94,8 +94,16 @@ def main() -> int:
     )
     if made:
         return made
-    names = list(floors_in(project))
-    _run(python, "-c", f"{_LOOK}; [print(name, version(name)) for name in {names!r}]")
+    for name, low in floors_in(project).items():
+        got = subprocess.run(
+            [str(python), "-c", f"{_LOOK}; print(version({name!r}))"],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.strip()
+        print(f"{name} {got}", flush=True)
+        if not f"{got}.".startswith(f"{low}."):
+            print(f"  {low} is declared; what else is declared needs {got}", flush=True)
     environment["PYTHONPATH"] = str(ROOT / "tools")
     older = () if _knows_the_mode(python) else ("-p", "floors_plugin")
     tests = (
