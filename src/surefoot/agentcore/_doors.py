@@ -20,6 +20,7 @@ from ._sigv4 import SigV4Signer
 if TYPE_CHECKING:
     from surefoot.credentials import Credential, CredentialProvider
     from surefoot.errors import AuthorizationRequiredError
+    from surefoot.evidence import SpanSource
     from surefoot.gateway import Answers, Mode
     from surefoot.policy import Replay, Retry
     from surefoot.sinks import Target
@@ -50,7 +51,7 @@ def runtime(
     answers: Answers = "strict",
     caller_timeout: float | None = None,
     on_authorization: Callable[[AuthorizationRequiredError], object] | None = None,
-    evidence: Target | None = None,
+    evidence: Target | SpanSource | None = None,
     clock: Clock | None = None,
     draw: Callable[[], float] = chance,
 ) -> Gateway:
@@ -128,7 +129,7 @@ def gateway(
     answers: Answers = "strict",
     caller_timeout: float | None = None,
     on_authorization: Callable[[AuthorizationRequiredError], object] | None = None,
-    evidence: Target | None = None,
+    evidence: Target | SpanSource | None = None,
     clock: Clock | None = None,
     draw: Callable[[], float] = chance,
 ) -> Gateway:
