@@ -33,6 +33,7 @@ _Error = TypeVar("_Error", bound=BaseException)
 
 def cleaned(error: Exception, family: Family, seal: Seal) -> Exception:
     """The same class of error, saying no more than its class or a harmless text."""
+    seal.settle()  # it holds the request no longer
     if isinstance(error, SurefootError):
         return bared(error)
     names = error_names(error)

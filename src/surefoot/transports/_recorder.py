@@ -289,27 +289,44 @@ class Record:
             self.why = why
             self.status = status
 
-    def begin(self, seal: Seal | None = None) -> None:
+    @property
+    def seal(self) -> Seal | None:
+        """What was secret in its attempts so far, until its answer is closed (R19, B7).
+
+        Of one that resumes a call: in that call's, too.
+        """
+        for sent in reversed(self.sent):
+            if sent.seal is not None:
+                return sent.seal
+        return None if self.resumes is None else self.resumes.seal
+
+    def unseal(self) -> None:
+        """Drop what was secret."""
+        for sent in self.sent:
+            if sent.seal is not None:
+                sent.seal = None
+
+    def begin(self) -> None:
         """File that a call begins, once; a later round of it begins none.
 
-        Args:
-            seal: What is secret in the attempt that is about to be made. Without it nothing is
-                known to be free of secrets, and so nothing is filed in clear.
+        In clear nothing is filed before the call has ended: what a later attempt carries as a
+        secret may stand in the arguments, too.
         """
         ledger = self.ledger
-        if ledger is None or self.begun:
+        if ledger is None or self.begun or (self.keeps_content and not self.filed):
             return
         self.begun = True
         entries, self._held = self._held, ()
         call_id = self.call_id
         if call_id is not None and self.call_began is None:
-            entries = (self._started(call_id, seal), *entries)
+            entries = (self._started(call_id), *entries)
         if entries:
             ledger.file(*entries)
 
-    def _started(self, call_id: str, seal: Seal | None) -> Entry | Pending:
-        if seal is not None and self.keeps_content:
-            return call_started(self, call_id, arguments_in_clear(self, seal))
+    def _started(self, call_id: str) -> Entry | Pending:
+        # Without a seal nothing is known to be free of secrets, and so nothing is filed in clear.
+        if self.seal is not None and self.keeps_content:
+            return call_started(self, call_id, arguments_in_clear(self, self.seal))
         if self._small:
             return Pending(CallStarted.type, partial(call_started, self, call_id))
         return call_started(self, call_id)
@@ -356,6 +373,7 @@ class Record:
             self.ended, self.why = "cut", "cancelled"
         if self.ledger is not None:
             self._file(self.ledger, now)
+        self.unseal()
         if self.spans is not None and self.sent and (span := self.sent[-1].span) is not None:
             self.sent[-1].span = None
             span.end(self.sent[-1], may_have_run=self.left_open)

@@ -115,6 +115,9 @@ class Resumptions:
         if key is None:
             return None
         found = self._pending.pop(key, None)
+        if found is not None and found.record.sent and record.seal is not None:
+            # By now it knows what this GET carried, and all that came before (B7).
+            found.record.sent[-1].seal = record.seal
         if found is None and key not in self._standing:
             return Pending(record, family, orphan=True)
         return found

@@ -212,6 +212,7 @@ class RetryingTransport:
         # What no layer above the wire has opened by now is for nobody.
         response.extensions.pop(SEAL, None)
         if record.ledger is None:
+            record.unseal()
             return response
         return filed_when_closed(response, family, record, self._clock)
 
@@ -273,6 +274,8 @@ class RetryingTransport:
                 await let_go(response)
             # Thousands of calls may wait at once: what is not needed meanwhile is let go of.
             response = fact = found = None
+            if record.seal is not None:
+                record.seal.settle()
             sent.permission = decision.permission
             sent.wait = decision.seconds
             record.traced(sent)

@@ -1,8 +1,10 @@
 """The law of this file: the secrets of an attempt travel upwards sealed, with its answer alone.
 
 A seal is opaque: its repr is blind, it pickles to nothing, and no attribute of it holds a value.
-The layer that reads the answer opens it once to search for what was secret (B7); it then dies with
-the response. It is never handed downwards, and never kept in a context variable.
+The layer that reads the answer opens it once to search for what was secret (B7). An answer may echo
+what an earlier attempt of its call carried, so a seal knows the seals before it: the last one hangs
+on the record of the call, and is dropped when the answer to the call is closed. It is never handed
+downwards, and never kept in a context variable.
 """
 
 from __future__ import annotations
@@ -27,21 +29,43 @@ class Seal:
     Args:
         found: What was vended, if anything, and the other secrets; looked for when the seal is
             opened, and not before.
+        before: The seal of the attempt before this one, of the same call.
     """
 
-    __slots__ = ("_open",)
+    __slots__ = ("_before", "_issued", "_open")
 
-    def __init__(self, found: Callable[[], tuple[Issued | None, tuple[bytes, ...]]]) -> None:
-        self._open = found
+    def __init__(
+        self,
+        found: Callable[[], tuple[Issued | None, tuple[bytes, ...]]],
+        before: Seal | None = None,
+    ) -> None:
+        self._open: Callable[[], tuple[Issued | None, tuple[bytes, ...]]] | None = found
+        self._issued: Issued | None = None
+        self._before = before
 
     def secrets(self) -> tuple[bytes, ...]:
         """The values themselves."""
-        issued, others = self._open()
+        issued, others = self.settle()
         return others if issued is None else (*issued.secrets(), *others)
+
+    def settle(self) -> tuple[Issued | None, tuple[bytes, ...]]:
+        """Look for the values now, and let go of the request that they were found in."""
+        if self._open is None:
+            return self._issued, ()
+        issued, others = found = self._open()
+        before, self._before = self._before, None
+        if before is not None:
+            mine = () if issued is None else issued.secrets()
+            earlier = [one for one in before.secrets() if one not in mine]
+            found = issued, tuple(dict.fromkeys((*others, *earlier)))
+        # Thousands of calls may wait at once: what needs no closure of its own has none.
+        self._issued = issued
+        self._open = (lambda: found) if found[1] else None
+        return found
 
     def scrub(self) -> Scrub | None:
         """What takes them out of an answer; ``None`` where there is nothing to take out."""
-        issued, others = self._open()
+        issued, others = self.settle()
         if not others:
             # The scrub of a credential is laid out once, and kept by the credential itself.
             return None if issued is None else issued.scrub()

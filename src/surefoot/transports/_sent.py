@@ -8,6 +8,8 @@ if TYPE_CHECKING:
     from surefoot.evidence import AttemptSpan, Effect, Outcome, Reason, RefusalKind
     from surefoot.policy import Permission
 
+    from ._seal import Seal
+
 __all__ = ["Sent"]
 
 
@@ -39,6 +41,9 @@ class Sent:
     """It could hand out one with more scopes."""
     span: AttemptSpan | None = None
     """Its span, until what follows it is decided (B14)."""
+
+    seal: Seal | None = None
+    """What was secret in it and in those before it, until the call's answer is closed (B7, R19)."""
 
     def __init__(self, reason: Reason, started: float) -> None:
         self.reason = reason

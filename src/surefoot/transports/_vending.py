@@ -271,9 +271,13 @@ class VendingTransport:
         record: Record | None,
     ) -> Seal:
         """What was secret in this attempt: vended, added by the signer, or already there."""
-        seal = Seal(lambda: (issued, self._others(request, copy, issued)))
-        if record is not None and not record.begun:
-            record.begin(seal)
+        before = None if record is None else record.seal
+        seal = Seal(lambda: (issued, self._others(request, copy, issued)), before)
+        if record is not None:
+            if record.sent:
+                record.sent[-1].seal = seal
+            if not record.begun:
+                record.begin()
         return seal
 
     def _others(
