@@ -19,7 +19,18 @@ from surefoot.testing import FakeClock, ScriptedTransport
 pytestmark = [pytest.mark.anyio]
 
 CANARY: Final = "canary-old-4a21"
-NAMES: Final = ("authorization", "Authorization", "COOKIE", "X-Api-Key", "x-amz-security-token")
+NAMES: Final = (
+    "authorization",
+    "Authorization",
+    "COOKIE",
+    "X-Api-Key",
+    "x-amz-security-token",
+    "x-auth-token",
+    "api-key",
+    "private-token",
+    "x-goog-api-key",
+    "ocp-apim-subscription-key",
+)
 
 
 @pytest.fixture(params=["httpx2", "httpx"])

@@ -11,9 +11,11 @@ the bytes (R112, R113). What was secret is sealed onto the answer for the scrub,
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Literal, Self
+from urllib.parse import unquote_to_bytes
 
 from surefoot.credentials import (
     AuthorizationRequired,
@@ -42,7 +44,11 @@ Signer = Callable[[Any], Awaitable[Any]]
 """Takes the request as it would be sent, and returns it as it shall be sent (R113)."""
 
 CREDENTIAL_HEADERS: Final = frozenset(
-    {b"authorization", b"cookie", b"proxy-authorization", b"x-amz-security-token", b"x-api-key"}
+    [
+        *(b"api-key", b"authorization", b"cookie", b"ocp-apim-subscription-key", b"private-token"),
+        *(b"proxy-authorization", b"x-amz-security-token", b"x-api-key", b"x-auth-token"),
+        b"x-goog-api-key",
+    ]
 )
 """Headers whose values are secret wherever they came from; never ``mcp-session-id``."""
 
@@ -52,6 +58,10 @@ _MOST_LEARNED: Final = 64
 """Scopes kept from challenges besides the app's own: a server may name new ones for every call, and
 each vend from then on would ask for all of them. The oldest go first; a call that lacks one is told
 so, and steps up again."""
+
+_MIN_VALUE: Final = 16  # a shorter one may be a word
+_OPEN_NAME: Final = re.compile(rb"(?i)x-amz-(?:algorithm|credential|date|expires|signedheaders)")
+_SECRET_NAME: Final = re.compile(rb"(?i)key|token|secret|sig|auth|pass|code|cred|jwt|session")
 
 _PUBLIC: Final = frozenset({b"content-length", b"date", b"host", b"mcp-session-id", b"x-amz-date"})
 """What a signer may add or change without making a secret of it."""
@@ -297,4 +307,20 @@ class VendingTransport:
                 for name, value in lines_of(copy)
                 if (name, value) not in before and name not in _PUBLIC
             ]
+        there += _in_query(request.url.query, copy.url.query)
         return tuple(there)
+
+
+def _in_query(before: bytes, after: bytes) -> list[bytes]:
+    """The values of a query that a signer put there, or whose names say that they are secret."""
+    if not after:
+        return []
+    known = before.split(b"&")
+    found: list[bytes] = []
+    for pair in after.split(b"&"):
+        name, _, value = pair.partition(b"=")
+        if len(value) < _MIN_VALUE or _OPEN_NAME.fullmatch(name):
+            continue
+        if pair not in known or _SECRET_NAME.search(name):
+            found.append(unquote_to_bytes(value))
+    return found

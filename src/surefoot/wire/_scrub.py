@@ -17,7 +17,8 @@ A ``Scrub`` holds secrets in a closure, shows nothing, and neither pickles nor c
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from base64 import b64decode
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, NoReturn, TypeVar, cast
 
 from surefoot.wire._opened import Span, View, hides, views
@@ -32,6 +33,9 @@ MARK: Final = "[secret removed]"
 MIN_SECRET: Final = 8
 """Shorter secrets are not searched for: they would be found in words."""
 
+_MIN_PART: Final = 16  # a shorter part of a header may be a word
+_BETWEEN: Final = re.compile(rb'[ =;,"]+')
+_NAMES: Final = re.compile(rb"(?i)\bsignedheaders=[^, ]*")  # these are names, and in many texts
 _SCHEME: Final = re.compile(rb"[A-Za-z][A-Za-z0-9-]* +(?=[^ ])")
 
 _T = TypeVar("_T")
@@ -56,6 +60,7 @@ class Scrub:
         found = dict.fromkeys(_without_scheme(secret) for secret in secrets if secret)
         long = [secret for secret in found if len(secret) >= MIN_SECRET]
         self.searched = len(long)
+        long = list(dict.fromkeys([*long, *(part for secret in long for part in _parts(secret))]))
         self.too_short = len(found) - len(long)
         self._forms = _sealed([form for secret in long for form in forms(secret)])
         self._needles = _sealed(dict.fromkeys(form.needle for form in self._forms()))
@@ -189,6 +194,25 @@ def _sealed(items: Iterable[_T]) -> Callable[[], tuple[_T, ...]]:
     """Hide items in a closure, which no repr, ``vars`` or pickle looks into."""
     held = tuple(items)
     return lambda: held
+
+
+def _parts(secret: bytes) -> Iterator[bytes]:
+    """List what is a secret by itself in one of several parts: a signature, a cookie's value.
+
+    And of what ``Basic`` wrote in base64, both together and the password.
+    """
+    whole = secret.rstrip(b"=")
+    if _BETWEEN.search(whole):
+        for part in _BETWEEN.split(_NAMES.sub(b"", whole)):
+            if len(part) >= _MIN_PART:
+                yield part
+    elif len(secret) % 4 == 0:
+        try:
+            pair = b64decode(secret, validate=True)
+        except ValueError:
+            return
+        if b":" in pair and pair.isascii() and pair.decode("ascii").isprintable():
+            yield from (one for one in (pair, pair.partition(b":")[2]) if len(one) >= MIN_SECRET)
 
 
 def _without_scheme(secret: bytes) -> bytes:
