@@ -137,13 +137,13 @@ FAULTS: Final = [
     Fault(
         name="a redirect elsewhere",
         step=Redirect(to="http://elsewhere.invalid/mcp"),
-        reads=Reads(words="redirected", status=307),
+        reads=Reads(words="redirected", status=307, may_have_run=True),
     ),
     Fault(name="a redirect within", step=Redirect(), sends=2, ran=1, reads=ANSWERED),
     Fault(
         name="a redirect that would change the method",
         step=Redirect(302),
-        reads=Reads(words="redirected", status=302),
+        reads=Reads(words="redirected", status=302, may_have_run=True),
     ),
     Fault(
         name="an error of the server's own",

@@ -45,3 +45,9 @@ def test_what_is_no_secret_in_such_a_header_stays(text: str) -> None:
 def test_a_token_of_one_part_is_searched_for_once(token: str) -> None:
     """B7. Padding divides nothing, and base64 of anything but a pair is a token."""
     assert Scrub([f"Bearer {token}".encode()])(dumps([token[:-2]]))[1] == 0
+
+
+def test_parts_do_not_count_as_what_is_too_short() -> None:
+    """B7. The record says how many secrets were too short, however many parts the others have."""
+    scrub = Scrub([b"session=a-value-of-twenty-bytes; other=one-more-of-twenty-b", b"short"])
+    assert (scrub.searched, scrub.too_short) == (1, 1)

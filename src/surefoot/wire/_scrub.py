@@ -61,9 +61,12 @@ class Scrub:
         long = [secret for secret in found if len(secret) >= MIN_SECRET]
         self.searched = len(long)
         long = list(dict.fromkeys([*long, *(part for secret in long for part in _parts(secret))]))
-        self.too_short = len(found) - len(long)
-        self._forms = _sealed([form for secret in long for form in forms(secret)])
-        self._needles = _sealed(dict.fromkeys(form.needle for form in self._forms()))
+        self.too_short = len(found) - self.searched
+        made = [form for secret in long for form in forms(secret)]
+        # Kept as bare tuples: an object of ours could be found by whoever walks over all objects.
+        bare: list[tuple[Any, ...]] = [tuple(form) for form in made]
+        self._forms = _sealed(bare)
+        self._needles = _sealed(dict.fromkeys(form.needle for form in made))
 
     def __repr__(self) -> str:
         return f"Scrub(searched={self.searched}, too_short={self.too_short})"
@@ -86,7 +89,7 @@ class Scrub:
         else:
             if not hides(text) or not self._is_hidden(text):
                 return text, 0
-        cleaner = _Cleaner(self._forms())
+        cleaner = _Cleaner(Form(*held) for held in self._forms())
         value = cleaner.clean(loads(text))
         return (dumps(value), cleaner.hits) if cleaner.hits else (text, 0)
 
@@ -98,7 +101,7 @@ class Scrub:
         else:
             if not hides(text) or not self._is_hidden(text):
                 return False
-        cleaner = _Cleaner(self._forms())
+        cleaner = _Cleaner(Form(*held) for held in self._forms())
         cleaner.clean(text.decode("latin-1"))
         return cleaner.hits > 0
 
