@@ -17,6 +17,7 @@ import hypothesis
 import pytest
 
 from support.corpora import ABSENT, corpora
+from support.turns import in_turns
 
 MCP_MAJOR = int(version("mcp").partition(".")[0])
 
@@ -54,12 +55,26 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
     return None if for_mcp1 or "mark.both_majors" in collection_path.read_text("utf-8") else True
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Refuse a name made of a set: its order is luck, and two workers would see two tests."""
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Long tables take their loops and HTTP families in turns, unless every pair is asked for."""
+    parser.addoption(
+        "--every-pair",
+        action="store_true",
+        help="run each row of the long tables on both loops with each HTTP family and era",
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Refuse a name made of a set, whose order is luck; and let the long tables take turns."""
     for item in items:
         if _OF_A_SET.search(item.nodeid):
             msg = f"{item.nodeid}: the name holds a set of several; give the row an id of its own"
             raise pytest.UsageError(msg)
+    if not config.getoption("every_pair"):
+        kept, left = in_turns(items)
+        if left:
+            config.hook.pytest_deselected(items=left)
+            items[:] = kept
 
 
 @pytest.fixture(params=["asyncio", "trio"], scope="module")
