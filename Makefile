@@ -28,8 +28,8 @@ READY_BENCH := .venv-bench/.ready
 READY_PEER := .venv-peer/.ready
 READY_DOCS := .venv-docs/.ready
 
-# Two workers fit the smallest machine that CI has; `make WORKERS=0 test` runs in one process.
-WORKERS ?= 2
+# Many tests wait for sockets and clocks, so three share two cores; `make WORKERS=0 test` is one process.
+WORKERS ?= 3
 PYTEST_ARGS ?=
 SDK_TESTS ?=
 SCENARIOS ?=
