@@ -67,9 +67,18 @@ def cost(work: Callable[[], object]) -> float:
 
 
 def growth(work: Callable[[int], Callable[[], object]]) -> float:
-    """How many times as much a text costs that is eight times as long."""
-    short, long = cost(work(SHORT)), cost(work(SHORT * TIMES))
-    return long / max(short, 0.001)
+    """How many times as much a text costs that is eight times as long.
+
+    A busy machine can spoil a measurement, and does not spoil four: what is square costs sixty-four
+    times as much in each of them.
+    """
+    least = float("inf")
+    for _ in range(4):
+        short, long = cost(work(SHORT)), cost(work(SHORT * TIMES))
+        least = min(least, long / max(short, 0.001))
+        if least < MOST:
+            break
+    return least
 
 
 def answer(secret: bytes, fill: str, length: int) -> bytes:
