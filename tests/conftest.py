@@ -8,6 +8,7 @@ file that needs httpx2 would already fail there.
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 from importlib.metadata import version
@@ -75,6 +76,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if left:
             config.hook.pytest_deselected(items=left)
             items[:] = kept
+
+
+def pytest_collection_finish() -> None:
+    """Take the tests themselves out of what is collected and searched again and again.
+
+    An audit of secrets walks over all objects, and a test that counts them collects first; twelve
+    thousand tests are a million of them, and none was made by what a test does.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(params=["asyncio", "trio"], scope="module")
