@@ -51,8 +51,8 @@ async def test_fifty_calls_at_once_are_fifty_calls(kind: Kind) -> None:
 async def test_callers_who_leave_while_others_write_lose_nobodys_call(kind: Kind) -> None:
     """B2, B3. Every other caller is cancelled at a moment of its own, before any answer comes.
 
-    (An answer that comes in the very moment in which its caller leaves ends the loop of mcp 1.x that
-    receives, with every call of the session; no layer below the SDK can prevent that.)
+    (An answer that comes in the very moment in which its caller leaves ends the receiving loop of
+    mcp 1.x, with every call of the session; no layer below the SDK can prevent that.)
     """
     with FaultyGateway(eras=("2026-07-28" if kind == "modern" else "2025-11-25",)) as faulty:
         faulty.script("search", Slow(0.7, when="after"), repeat=True)
