@@ -12,30 +12,28 @@ from typing import Final
 
 import pytest
 
+from support.memory import PEAK, needs_peak
 from surefoot.testing import Answer, EndlessStream, FaultyGateway, GzipBomb, Raw, Step
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(sys.platform == "win32", reason="peak memory is asked of the POSIX way"),
+    needs_peak,
 ]
 
 CAP: Final = 16 * 1024 * 1024
-READ: Final = """
-import asyncio, resource, sys
+READ: Final = f"""{PEAK}
+import asyncio, sys
 import httpx2, mcp
 from surefoot import Gateway
 from mcp.client.streamable_http import streamable_http_client
 
-def peak():
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-
 async def main(url, how):
     opened = Gateway(url).transport() if how == "ours" else streamable_http_client(url)
     async with mcp.Client(opened) as client:
-        await client.call_tool("search", {"q": "warm"})
+        await client.call_tool("search", {{"q": "warm"}})
         before = peak()
-        result = await client.call_tool("search", {"q": "large"})
-        facts = (result.meta or {}).get("surefoot/outcome", {})
+        result = await client.call_tool("search", {{"q": "large"}})
+        facts = (result.meta or {{}}).get("surefoot/outcome", {{}})
         print(facts.get("kind"), peak() - before)
 
 asyncio.run(main(*sys.argv[1:]))

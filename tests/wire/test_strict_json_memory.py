@@ -7,16 +7,17 @@ import sys
 
 import pytest
 
+from support.memory import PEAK, needs_peak
+
 CAP = 16 * 1024 * 1024
 
-SCRIPT = """
-import resource, sys
+SCRIPT = (
+    PEAK
+    + """
+import sys
 from surefoot.errors import UnreadableAnswerError
 from surefoot.wire import JsonLimits, RawAnswer, SseDecoder, safe_answer
 from surefoot.wire.strict_json import loads
-
-def peak():
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 what = sys.argv[1]
 if what == "containers":
@@ -59,9 +60,10 @@ else:
         print(error.rule)
 print(peak() - before)
 """
+)
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="peak memory is asked of the POSIX way")
+@needs_peak
 @pytest.mark.parametrize(
     ("what", "says"),
     [
@@ -84,18 +86,15 @@ def test_peak_memory_stays_below_three_times_the_cap(what: str, says: str) -> No
     assert int(grown) < 3 * CAP
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc")
+@needs_peak
 def test_without_the_count_empty_containers_would_cost_far_more() -> None:
     """B12. The positive control: the bound is what keeps the memory."""
-    code = (
-        "import resource, jiter\n"
+    code = PEAK + (
+        "import jiter\n"
         "data = b'[' + b'[],' * 2_666_666 + b'[]]'\n"
-        "def now():\n"  # (a peak would begin with that of the process it was forked from)
-        "    with open('/proc/self/statm') as file:\n"
-        "        return int(file.read().split()[1]) * resource.getpagesize()\n"
-        "before = now()\n"
+        "before = peak()\n"
         "value = jiter.from_json(data)\n"
-        "print(now() - before)\n"
+        "print(peak() - before)\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=50, check=True
