@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import time
-from statistics import median, quantiles
 from typing import Any
 
 import httpx
@@ -27,6 +26,7 @@ from transport_overhead import (
     HEADERS,
     TOKEN,
     Row,
+    against_the_first,
     credentials,
     measure,
     posting,
@@ -79,18 +79,9 @@ async def over_loopback(rounds: int, count: int) -> None:
         seconds = await measure(rows, rounds, count)
         for client in clients.values():
             await client.aclose()
-    base = seconds["bare httpx"]
     print(f"over loopback: {rounds} rounds of {count} POSTs, medians, CPU of the client")
-    print(f"{'':30}{'us':>9}{'ratio':>9}   middle half of the rounds")
-    for name in rows:
-        ratios = [one / other for one, other in zip(seconds[name], base, strict=True)]
-        low, _, high = quantiles(ratios, n=4)
-        print(
-            f"{name:30}{median(seconds[name]) * 1e6:9.1f}{median(ratios):9.3f}"
-            f"   {low:.3f} to {high:.3f}"
-        )
-        if not name.startswith("bare"):
-            figure(f"a POST over httpx: {name}", median(ratios), "x", against="bare httpx")
+    for name, ratio in against_the_first({name: seconds[name] for name in rows}).items():
+        figure(f"a POST over httpx: {name}", ratio, "x", against="bare httpx")
 
 
 def main() -> None:

@@ -13,6 +13,7 @@ import os
 import re
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
@@ -92,6 +93,12 @@ def pytest_collection_finish() -> None:
 def anyio_backend(request: pytest.FixtureRequest) -> str:
     """Each async test runs on asyncio and on trio."""
     return str(request.param)
+
+
+@pytest.fixture(params=["httpx2", "httpx"])
+def family(request: pytest.FixtureRequest) -> Any:
+    """Each HTTP family that is installed: what holds for one holds for the other."""
+    return pytest.importorskip(request.param)
 
 
 @pytest.fixture(scope="session")

@@ -4,29 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from importlib.util import find_spec
-from typing import Any
 
 import pytest
 
+from support.no_tls import no_certificates
 from surefoot.testing import AgentCoreStandIn
+
+__all__ = ["no_certificates", "stand_in"]
 
 collect_ignore_glob = [] if find_spec("botocore") and find_spec("boto3") else ["test_*.py"]
 """The extra: without it nothing here can run."""
 
 
-@pytest.fixture(params=["httpx2", "httpx"])
-def family(request: pytest.FixtureRequest) -> Any:
-    """Each HTTP family that is installed."""
-    return pytest.importorskip(request.param)
-
-
 @pytest.fixture(autouse=True, scope="module")
 def _no_world(tmp_path_factory: pytest.TempPathFactory) -> Generator[None]:
-    """No certificates to read, no profile, no keys in the environment, no instance to ask."""
+    """No profile, no keys in the environment, no instance to ask."""
     folder = tmp_path_factory.mktemp("nothing")
     with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("SSL_CERT_FILE", raising=False)
-        patch.setenv("SSL_CERT_DIR", str(folder))
         patch.setenv("AWS_CONFIG_FILE", str(folder / "config"))
         patch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(folder / "credentials"))
         patch.setenv("AWS_EC2_METADATA_DISABLED", "true")

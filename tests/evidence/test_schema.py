@@ -106,7 +106,7 @@ def test_every_word_that_an_attempt_takes_is_in_the_schema(field: str, value: ob
         for one in filed(a_request(attempts=(an_attempt(**{field: value}),)))
         if one["type"] == "tool.request_attempts"
     )
-    validator.validate(event)
+    assert list(validator.iter_errors(event)) == []
 
 
 def test_the_closed_sets_of_a_request_are_the_same_in_code_and_schema() -> None:
@@ -149,7 +149,8 @@ def test_whatever_is_filed_is_as_the_schema_says(
     """B13, D14. For any values that the constructors take."""
     made = tuple(an_attempt(**fields) for fields in attempts)
     for event in filed(a_request(attempts=made, tool=tool)):
-        validator.validate(json.loads(json.dumps(event, allow_nan=False)))
+        said = json.loads(json.dumps(event, allow_nan=False))
+        assert list(validator.iter_errors(said)) == []
 
 
 def test_content_in_clear_is_bounded_and_says_where_it_was_cut() -> None:

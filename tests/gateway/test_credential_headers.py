@@ -33,12 +33,6 @@ NAMES: Final = (
 )
 
 
-@pytest.fixture(params=["httpx2", "httpx"])
-def family(request: pytest.FixtureRequest) -> Any:
-    """Each HTTP family that is installed."""
-    return pytest.importorskip(request.param)
-
-
 class Vault:
     """Vends one after another."""
 

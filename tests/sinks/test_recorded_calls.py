@@ -17,7 +17,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from support.recorded import shown
 from support.records import validator
-from support.sessions import KINDS, MCP_MAJOR, SDK_ON_TRIO, Kind, opened
+from support.sessions import KINDS, SDK_ON_TRIO, Kind, opened
 from surefoot import Bearer, Gateway, Replay, Retry, ToolRule
 from surefoot.cli import main
 from surefoot.evidence import Content
@@ -100,23 +100,10 @@ CALLS: Final = 100
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "anyio_backend",
-    [
-        "asyncio",
-        pytest.param(
-            "trio",
-            marks=pytest.mark.skipif(
-                MCP_MAJOR == 1, reason="mcp 1.30 on trio mixes up two requests of one moment"
-            ),
-        ),
-    ],
-)
 async def test_a_thousand_calls_in_ten_concurrent_runs_are_each_in_their_own_run(
-    tmp_path: Path, anyio_backend: str
+    tmp_path: Path,
 ) -> None:
     """R22, B13. None lost, none doubled; each request's attempts are what the server saw of it."""
-    del anyio_backend
     with FaultyGateway() as server:
         server.script("search", *[Throttle(0)] * 150)
         patient = Retry(max_attempts=50, base_delay=0.005, max_wait=60.0, spread=0.2)

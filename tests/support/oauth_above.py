@@ -15,13 +15,13 @@ from support.sessions import FAMILY, Kind, Session, opened, sdk_streams
 from surefoot import Gateway
 from surefoot.testing import ExpiringTokens, FaultyGateway
 
-__all__ = ["CLIENT_SECRET", "oauth_servers", "oauth_session"]
+__all__ = ["CLIENT_SECRET", "Remembered", "oauth_servers", "oauth_session"]
 
 CLIENT_SECRET: Final = "canary-of-the-client-31"
 
 
-class _Remembered(TokenStorage):
-    """The SDK's storage, in memory."""
+class Remembered(TokenStorage):
+    """The SDK's storage of an OAuth client, in memory."""
 
     def __init__(self) -> None:
         self.tokens: OAuthToken | None = None
@@ -65,7 +65,7 @@ async def oauth_session(
 ) -> AsyncGenerator[Session]:
     since = "issuer" in signature(ClientCredentialsOAuthProvider).parameters  # mcp 1.30 and 2.1
     named: dict[str, Any] = {"issuer": issuer.origin} if since else {}
-    auth = ClientCredentialsOAuthProvider(resource.url, _Remembered(), "id", CLIENT_SECRET, **named)
+    auth = ClientCredentialsOAuthProvider(resource.url, Remembered(), "id", CLIENT_SECRET, **named)
     async with FAMILY.AsyncClient(auth=auth, timeout=5) as client:
         if gateway is not None:
             gateway.protect(client)

@@ -10,11 +10,10 @@ import anyio
 import httpx2
 import mcp
 import pytest
-from mcp.client.auth import TokenStorage
 from mcp.client.auth.extensions.client_credentials import ClientCredentialsOAuthProvider
 from mcp.client.streamable_http import streamable_http_client
-from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
 
+from support.oauth_above import Remembered
 from surefoot.testing import (
     ExpiringTokens,
     FaultyGateway,
@@ -203,26 +202,6 @@ async def test_a_lost_session_is_told_as_such() -> None:
             gateway.forget_sessions()
             with pytest.raises(mcp.MCPError, match="Session not found"):
                 await client.call_tool("search", {})
-
-
-class Remembered(TokenStorage):
-    """The SDK's storage, in memory."""
-
-    def __init__(self) -> None:
-        self.tokens: OAuthToken | None = None
-        self.client: OAuthClientInformationFull | None = None
-
-    async def get_tokens(self) -> OAuthToken | None:
-        return self.tokens
-
-    async def set_tokens(self, tokens: OAuthToken) -> None:
-        self.tokens = tokens
-
-    async def get_client_info(self) -> OAuthClientInformationFull | None:
-        return self.client
-
-    async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
-        self.client = client_info
 
 
 async def test_the_sdks_client_credentials_flow_gets_its_token_here() -> None:

@@ -42,8 +42,8 @@ def test_the_suite_is_whole() -> None:
 @needs_suite
 @pytest.mark.parametrize("case", [c for c in CASES if c.name[0] == "n"], ids=lambda c: c.name)
 def test_every_text_that_the_suite_calls_invalid_is_refused(case: Path) -> None:
-    """R95."""
-    refusal(case.read_bytes())
+    """R95. For a rule that has a name."""
+    assert refusal(case.read_bytes()).rule
 
 
 @needs_suite
