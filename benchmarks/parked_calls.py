@@ -170,7 +170,8 @@ def main() -> None:
         print(f"{name:36}{each / 1024:10.2f}{(each - base) / 1024:12.2f}{seconds:18.3f}{left:6.0f}")
         if "bare" not in name:
             what = f"a waiting call: {name}"
-            figure(what, (each - base) / 1024, "KiB", against="the same call asleep, bare")
+            more = (each - base) / 1024
+            figure(what, more, "KiB", against="the same call asleep, bare", at_most=2.5)
 
 
 if __name__ == "__main__":

@@ -275,7 +275,8 @@ async def over_loopback(rounds: int, count: int) -> None:
             await client.aclose()
     print(f"\nover loopback: {rounds} rounds of {count} POSTs, medians, CPU of the client")
     for name, ratio in against_the_first({name: seconds[name] for name in rows}).items():
-        figure(f"a POST: {name.strip()}", ratio, "x", against="bare httpx2")
+        at_most = 1.05 if name == "retrying, recording, vending" else None
+        figure(f"a POST: {name.strip()}", ratio, "x", against="bare httpx2", at_most=at_most)
 
 
 def against_the_first(seconds: Mapping[str, Sequence[float]]) -> dict[str, float]:
