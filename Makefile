@@ -1,5 +1,5 @@
 # The law of this file: a clean clone, any Python >= 3.11, make and a package registry are enough.
-# `make check` is the judge; CI calls the same target. Environments are made once and kept by stamps.
+# `make check` is the judge; CI calls it, and the checks beside it (.ci/run). Environments are made once and kept by stamps.
 
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -38,12 +38,14 @@ CLIENTS ?=
 COVERAGE := -m coverage run
 PYTEST := -m pytest -q -n $(WORKERS) $(PYTEST_ARGS)
 
-.PHONY: help check env versions lint law ledger types format test test-mcp1 examples coverage wheel peer sdk-suite conformance check-clients compat demo clean
+.PHONY: help check env versions lint law ledger types format test test-mcp1 examples coverage \
+	wheel peer dist sdk-suite conformance check-clients compat floors pythons demo bench api docs \
+	clean
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | awk -F '\t' '{ printf "  make %-12s %s\n", $$1, $$2 }'
 
-check: ## everything that CI asks for
+check: ## the judge: rules, types, the tests on both majors of mcp, the built wheel
 	@for part in lint law types coverage wheel; do \
 		started=$$SECONDS; printf '== %s\n' "$$part"; \
 		$(MAKE) --no-print-directory "$$part"; \
@@ -172,4 +174,5 @@ docs: $(READY_DOCS) ## the documentation as a site in build/docs, strictly, and 
 	@.venv-docs/bin/python tools/check_docs.py $(DOCS_ARGS)
 
 clean: ## remove environments, caches and results
-	rm -rf .venv .venv-mcp1 .venv-sdk .venv-clients .venv-peer .venv-uv .hypothesis .pytest_cache .ruff_cache build dist .coverage .coverage.*
+	rm -rf .venv .venv-mcp1 .venv-bench .venv-clients .venv-docs .venv-floors* .venv-peer .venv-py* .venv-sdk .venv-uv
+	rm -rf .hypothesis .pytest_cache .ruff_cache build dist .coverage .coverage.*
