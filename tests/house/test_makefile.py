@@ -1,4 +1,4 @@
-"""What `make help` lists is always done when it is asked for, and `make clean` leaves nothing."""
+"""What `make help` lists is done when it is asked for, `make clean` leaves nothing, CI is as told."""
 
 from __future__ import annotations
 
@@ -82,3 +82,15 @@ def test_clean_removes_every_environment_that_is_made_anywhere() -> None:
     made = environments()
     assert {".venv", ".venv-mcp1", ".venv-floors", ".venv-clients", ".venv-py0"} <= made
     assert [one for one in made if not any(fnmatch(one, name) for name in removed(MAKEFILE))] == []
+
+
+def test_contributing_names_each_check_of_ci_and_the_processes_that_the_tests_have() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    script = (ROOT / ".ci" / "run").read_text("utf-8")
+    run = set(re.findall(r"^  make --no-print-directory ([a-z-]+)$", script, re.MULTILINE))
+    assert {"check", "sdk-suite", "conformance", "demo", "check-clients", "docs", "floors"} <= run
+    assert [one for one in run if f"`make {one}`" not in text] == []
+    assert [one for one in run if one not in listed(MAKEFILE)] == []
+    workers = re.search(r"^WORKERS \?= (\d+)$", MAKEFILE, re.MULTILINE)
+    assert workers is not None
+    assert f"in {('one', 'two', 'three', 'four')[int(workers[1]) - 1]} processes" in text
