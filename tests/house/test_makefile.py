@@ -1,4 +1,4 @@
-"""What `make help` lists is done when it is asked for, `make clean` leaves nothing, CI is as told."""
+"""What `make help` lists is done when asked for, `make clean` leaves nothing, CI is as told."""
 
 from __future__ import annotations
 
