@@ -160,6 +160,30 @@ async def test_users_do_not_share_a_consent(stand_in: AgentCoreStandIn) -> None:
     assert len(set(urls)) == 3
 
 
+async def test_users_whom_only_a_brought_token_names_do_not_share_a_consent(
+    stand_in: AgentCoreStandIn,
+) -> None:
+    """R111, R117. The control: the same user is told of the same page again, by polling it."""
+    outside = identity(stand_in)
+    ana, ben = [await outside._workload_access(request) for request in (ANA, BEN)]
+    assert isinstance(ana, Secret)
+    assert isinstance(ben, Secret)
+    arriving = iter((ana, ben, ana, ben))
+    inside = identity(stand_in, workload_name=None, workload_token=lambda: next(arriving).reveal())
+    unnamed = CredentialRequest(service="tools", scopes=("read",), mode="user")
+    asked = Asked(stand_in)
+    consents: list[AuthorizationRequired] = []
+    for _ in range(4):
+        consent = await inside.vend(unnamed)
+        assert isinstance(consent, AuthorizationRequired)
+        consents.append(consent)
+    pages = [consent.authorization_url for consent in consents]
+    assert pages[0] != pages[1]
+    assert pages[2:] == pages[:2]
+    polled = [body.get("sessionUri") for body in asked.bodies]
+    assert polled == [None, None, consents[0].session_uri, consents[1].session_uri]
+
+
 async def test_a_consent_that_failed_ends_at_once_and_is_asked_for_anew(
     stand_in: AgentCoreStandIn,
 ) -> None:

@@ -26,11 +26,18 @@ LIFE: Final = 600.0
 _MOST: Final = 10_000
 
 
-def consent_key(request: CredentialRequest, provider: str) -> bytes:
-    """What tells one consent from another: the user, the provider and the scopes."""
+def consent_key(request: CredentialRequest, provider: str, brought: str = "") -> bytes:
+    """What tells one consent from another: the user, the provider and the scopes.
+
+    Args:
+        request: Who asks, and for which scopes.
+        provider: Whose token is wanted.
+        brought: The workload access token that stands for a user whom nobody else names.
+    """
     token = None if request.user_token is None else request.user_token.reveal()
     digest = blake2b(digest_size=16)
-    for part in (provider, *sorted(request.scopes), request.principal or "", token or ""):
+    user = (request.principal or "", token or "", brought)
+    for part in (provider, *sorted(request.scopes), *user):
         data = part.encode("utf-8", "surrogatepass")
         digest.update(len(data).to_bytes(8, "big"))
         digest.update(data)

@@ -188,7 +188,9 @@ class AgentCoreIdentity:
     ) -> Issued | AuthorizationRequired | CredentialError:
         """Ask for an OAuth token, and tell a consent from a failure."""
         flow = self._flow or ("USER_FEDERATION" if request.mode == "user" else "M2M")
-        key = consent_key(request, name)
+        unnamed = request.user_token is None and request.principal is None
+        brought = workload.reveal() if unnamed and self._workload_token is not None else ""
+        key = consent_key(request, name, brought)
         asked = self._consents.under_way(key, self._clock.monotonic())
         for_a_user = flow == "USER_FEDERATION"
         again = request.force and asked is None
