@@ -2,7 +2,8 @@
 
 Keys that lie in memory and are fresh are taken where they lie. Whatever may ask a metadata service,
 a file, a program or STS is asked in a thread, and a caller who leaves does not wait for it. What
-such a library says when it fails is never passed on: it quotes paths, profiles and answers.
+such a library says when it fails is never passed on: it quotes paths, profiles and answers. What it
+prints meanwhile is dropped: it prints the keys that it was given, and the token it gave for them.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from surefoot.credentials import TransientCredentialError, sealed
 from surefoot.errors import CredentialError
 
 from ._extra import load
+from ._silence import silence
 
 __all__ = ["AwsCredentials", "FrozenKeys"]
 
@@ -112,13 +114,14 @@ class AwsCredentials:
 
         They are sealed, because the future of a thread shows its result.
         """
-        try:
-            found = self._found() or self._loaded()
-            keys = None if found is None else found.get_frozen_credentials()
-            usable = keys is not None and bool(keys.access_key)
-        except Exception as error:  # noqa: BLE001 - the text quotes paths, profiles and answers
-            reason = f"AWS credentials could not be had: {type(error).__name__}"
-            return sealed(TransientCredentialError(reason))
+        with silence():
+            try:
+                found = self._found() or self._loaded()
+                keys = None if found is None else found.get_frozen_credentials()
+                usable = keys is not None and bool(keys.access_key)
+            except Exception as error:  # noqa: BLE001 - it quotes paths, profiles and answers
+                reason = f"AWS credentials could not be had: {type(error).__name__}"
+                return sealed(TransientCredentialError(reason))
         return sealed(keys if usable else CredentialError(_NO_KEYS))
 
     def _loaded(self) -> Any:

@@ -2,19 +2,15 @@
 
 boto3 is asked in a thread, once: its own retries are off, because a series that nobody counts would
 run below ours. What comes back is a value: the answer, or a word for what went wrong; the SDK's
-text never crosses, because it quotes what was sent. And while one of our threads is inside, what
-the SDK prints below WARNING (requests, answers, signatures, all with their tokens) is dropped;
-anybody else's use of the SDK prints as before.
+text never crosses, because it quotes what was sent, and what it prints is dropped (`_silence.py`).
 """
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Callable, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 
 import anyio.to_thread
 
@@ -23,9 +19,7 @@ from surefoot.errors import CredentialError
 
 from ._address import SERVICE
 from ._extra import load
-
-if TYPE_CHECKING:
-    from collections.abc import Generator
+from ._silence import quieten, silence
 
 __all__ = ["NOT_VALID", "Answer", "IdentityCalls", "Trouble"]
 
@@ -33,7 +27,6 @@ NOT_VALID: Final = "AgentCore Identity refused the request as not valid"
 _CONNECTIONS: Final = 40
 """As many as anyio runs threads by default; with fewer, urllib3 would warn of a full pool."""
 
-_PRINTING: Final = ("botocore", "boto3", "urllib3")
 _TRANSIENT_CODES: Final = frozenset(
     {"ThrottlingException", "TooManyRequestsException", "InternalServerException",
      "ServiceUnavailableException"}
@@ -121,7 +114,7 @@ class IdentityCalls:
         self, operation: str, asked: Callable[[], dict[str, Any]]
     ) -> Callable[[], Answer | Trouble]:
         """Ask; what comes back is sealed, because the future of a thread shows its result."""
-        with _silence():
+        with silence():
             try:
                 return sealed(cast("Answer", getattr(self._connected(), operation)(**asked())))
             except Exception as error:  # noqa: BLE001 - its text quotes what was sent
@@ -134,7 +127,7 @@ class IdentityCalls:
             if client is None:
                 client = self._make()
                 self._client = sealed(client)
-                _quieten()
+                quieten()
         return client
 
 
@@ -169,40 +162,3 @@ def _status(response: dict[str, Any]) -> int:
         else None
     )
     return status if isinstance(status, int) else 0
-
-
-class _Inside(threading.local):
-    """Whether this thread asks on our behalf now."""
-
-    now = False
-
-
-_INSIDE: Final = _Inside()
-
-
-class _Silence(logging.Filter):
-    """Drops what our own threads cause the SDK to print below WARNING."""
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        return record.levelno >= logging.WARNING or not _INSIDE.now
-
-
-_FILTER: Final = _Silence()
-
-
-@contextmanager
-def _silence() -> Generator[None]:
-    _INSIDE.now = True
-    _quieten()
-    try:
-        yield
-    finally:
-        _INSIDE.now = False
-
-
-def _quieten() -> None:
-    """Put the filter on every logger of the SDK that there is by now; a filter is put on once."""
-    known = logging.root.manager.loggerDict
-    for name in list(known):
-        if name.partition(".")[0] in _PRINTING:
-            logging.getLogger(name).addFilter(_FILTER)
