@@ -20,6 +20,7 @@ from support.agentcore_identity import (
     WORKLOAD,
     Asked,
     identity,
+    stubbed,
 )
 from surefoot.agentcore._consents import LIFE
 from surefoot.credentials import AuthorizationRequired, CredentialRequest, Issued, Secret
@@ -213,6 +214,47 @@ async def test_a_page_that_is_too_old_is_not_polled(stand_in: AgentCoreStandIn) 
     asked = Asked(stand_in)
     await one.vend(eve)
     assert "sessionUri" not in asked.bodies[1]
+
+
+async def test_asking_again_does_not_make_a_page_younger(stand_in: AgentCoreStandIn) -> None:
+    """R117. Its ten minutes began with it; the control: until then it is polled."""
+    clock = FakeClock()
+    one = identity(stand_in, clock=clock)
+    eve = CredentialRequest(service="tools", mode="user", principal="eve")
+    first = await one.vend(eve)
+    assert isinstance(first, AuthorizationRequired)
+    asked = Asked(stand_in)
+    for seconds in (LIFE / 2, LIFE / 2 - 1, 1):
+        await clock.sleep(seconds)
+        await one.vend(eve)
+    polled = [body.get("sessionUri") for body in asked.bodies[1::2]]
+    assert polled == [first.session_uri, first.session_uri, None]
+
+
+async def test_a_page_that_takes_the_place_of_another_has_ten_minutes_of_its_own(
+    stand_in: AgentCoreStandIn,
+) -> None:
+    """R117. The service may answer a poll with another session."""
+    clock = FakeClock()
+    one = identity(stand_in, clock=clock)
+    _, stubber = stubbed(one)
+    for number in (1, 2):
+        stubber.add_response("get_workload_access_token_for_user_id", {"workloadAccessToken": "w"})
+        page = {
+            "authorizationUrl": f"https://identity.example/{number}",
+            "sessionUri": f"urn:ietf:params:oauth:request_uri:{number}",
+        }
+        stubber.add_response("get_resource_oauth2_token", page)
+    with stubber:
+        await one.vend(ANA)
+        await clock.sleep(LIFE - 1)
+        second = await one.vend(ANA)
+    assert isinstance(second, AuthorizationRequired)
+    await clock.sleep(LIFE - 1)
+    asked = Asked(stand_in)
+    with pytest.raises(CredentialError):  # the stand-in knows no session of the stub's
+        await one.vend(ANA)
+    assert asked.bodies[1]["sessionUri"] == second.session_uri
 
 
 async def test_a_session_that_is_gone_is_not_polled_again(stand_in: AgentCoreStandIn) -> None:

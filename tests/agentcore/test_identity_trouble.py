@@ -13,10 +13,9 @@ from typing import Any, Final
 import anyio
 import pytest
 
-from support.agentcore import gateway_of, library, runtime_of
-from support.agentcore_identity import BY_JWT, JWT, MACHINE, Asked, identity
+from support.agentcore import gateway_of, runtime_of
+from support.agentcore_identity import BY_JWT, JWT, MACHINE, Asked, identity, stubbed
 from support.sessions import KINDS, opened
-from surefoot.agentcore import AgentCoreIdentity
 from surefoot.credentials import (
     CredentialRequest,
     Issued,
@@ -195,12 +194,6 @@ async def test_a_value_that_may_not_stand_in_a_header_is_refused(
     assert caught.value.service == "tools"
     assert "canary" not in str(caught.value)
     del client
-
-
-def stubbed(one: AgentCoreIdentity) -> tuple[Any, Any]:
-    """The provider's own client, and botocore's Stubber around it."""
-    client = one._calls._connected()
-    return client, library("botocore.stub").Stubber(client)
 
 
 @pytest.mark.parametrize(

@@ -5,12 +5,23 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
-from support.agentcore import session_of
+from support.agentcore import library, session_of
 from surefoot.agentcore import AgentCoreIdentity
 from surefoot.credentials import CredentialRequest, Secret
 from surefoot.testing import AgentCoreStandIn
 
-__all__ = ["ANA", "BY_JWT", "JWT", "MACHINE", "RETURN", "TOKENS", "WORKLOAD", "Asked", "identity"]
+__all__ = [
+    "ANA",
+    "BY_JWT",
+    "JWT",
+    "MACHINE",
+    "RETURN",
+    "TOKENS",
+    "WORKLOAD",
+    "Asked",
+    "identity",
+    "stubbed",
+]
 
 JWT: Final = "canaryheader.canarybody.canarysignature"
 RETURN: Final = "https://app.example.com/back"
@@ -31,6 +42,12 @@ def identity(stand_in: AgentCoreStandIn, **options: Any) -> AgentCoreIdentity:
         "endpoint": stand_in.origin, "return_url": RETURN,
     }  # fmt: skip
     return AgentCoreIdentity(**given | options)
+
+
+def stubbed(one: AgentCoreIdentity) -> tuple[Any, Any]:
+    """The provider's own client, and botocore's Stubber around it."""
+    client = one._calls._connected()
+    return client, library("botocore.stub").Stubber(client)
 
 
 class Asked:

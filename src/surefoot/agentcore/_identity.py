@@ -234,7 +234,9 @@ class AgentCoreIdentity:
             consent = AuthorizationRequired(request.service, url, session)
         except (TypeError, ValueError):
             return CredentialError("the authorization URL is none", service=request.service)
-        self._consents.begun(key, consent, self._clock.monotonic())
+        if asked is None or session != asked.session_uri:
+            # A page that is still open is as old as it was: asking again does not renew it.
+            self._consents.begun(key, consent, self._clock.monotonic())
         return consent
 
     async def _workload_access(self, request: CredentialRequest) -> Secret | CredentialError:
