@@ -202,3 +202,17 @@ def test_each_row_of_the_page_names_a_test_that_exists() -> None:
         assert names or closed_by == "nobody", channel
         for name in names:
             assert f"def {name}(" in written, name
+
+
+OF_THE_SDK: Final = ("`mcp.client` at ERROR", "`MCPError`", "Spans of the SDK", "instrumentation")
+
+
+@pytest.mark.parametrize("channel", OF_THE_SDK)
+def test_a_row_about_the_sdk_names_a_test_that_runs_it(channel: str) -> None:
+    """R109. A test without the SDK finds nothing in its channels, whatever we do."""
+    (row,) = [line for line in PAGE.read_text("utf-8").splitlines() if channel in line]
+    names = re.findall(r"test_\w+", row.split("|")[-2])
+    sessions = (ROOT / "tests" / "gateway" / "test_secrecy.py").read_text("utf-8")
+    assert names
+    for name in names:
+        assert f"def {name}(" in sessions, f"{name} opens no session of the SDK"
