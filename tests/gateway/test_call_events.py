@@ -189,6 +189,34 @@ async def test_rounds_of_a_call_and_one_sent_again_for_its_headers_are_one_call_
     assert ended["is_error"] is True
 
 
+async def test_a_call_after_one_that_was_refused_twice_for_its_headers_is_a_call_of_its_own() -> (
+    None
+):
+    """D33. What was sent again once is not waited for a second time."""
+    mismatch = Replies(400, error={"code": -32020, "message": "header mismatch"})
+    sink = RecordingSink()
+    wire = ScriptedTransport(mismatch, mismatch, DONE)
+    await _post(Gateway(URL, evidence=sink), wire, _call(1), _call(2), _call(3))
+    calls = [event["call"] for event in of(sink, "call.started")]
+    assert len(set(calls)) == 2
+    assert [event["call"] for event in of(sink, "call.ended")] == calls
+
+
+async def test_a_round_that_is_sent_again_for_its_headers_ends_its_call_once() -> None:
+    """D33. The second round of a call meets the mismatch, and is sent again with its state."""
+    asks = Replies(
+        result={"resultType": "input_required", "inputRequests": {}, "requestState": "v1.sealed"}
+    )
+    mismatch = Replies(400, error={"code": -32020, "message": "header mismatch"})
+    sink = RecordingSink()
+    again = {"requestState": "v1.sealed"}
+    wire = ScriptedTransport(asks, mismatch, DONE)
+    await _post(Gateway(URL, evidence=sink), wire, _call(1), _call(2, **again), _call(3, **again))
+    (started,), (ended,) = of(sink, "call.started"), of(sink, "call.ended")
+    assert started["call"] == ended["call"]
+    assert (ended["is_error"], ended["effect"]) == (False, "ran")
+
+
 async def test_what_calls_no_tool_begins_and_ends_no_call() -> None:
     """D33. It has its attempts and its credential, under no call; nor has a notification one."""
     sink = RecordingSink()

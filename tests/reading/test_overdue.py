@@ -6,6 +6,7 @@ flood of 1xx, outlasts it for ever.
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any, Final
 
@@ -122,3 +123,23 @@ async def test_an_answer_in_the_moment_of_its_cancellation_leaves_none_behind(
         assert answer.json()["result"] == SOUND
     for _ in range(3):
         await anyio.lowlevel.checkpoint()
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_a_client_that_is_closed_leaves_no_timer_of_an_hour(
+    family: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Invariant 16. LangChain makes a client for each call; a server runs for weeks."""
+    loop = asyncio.get_running_loop()
+    timers: list[asyncio.TimerHandle] = []
+    call_at = loop.call_at
+
+    def noted(when: float, *args: Any, **more: Any) -> Any:
+        timers.append(call_at(when, *args, **more))
+        return timers[-1]
+
+    monkeypatch.setattr(loop, "call_at", noted)
+    await whole(family, answering(Holds(family, 0.0)), CALL)
+    left = [one.when() - loop.time() for one in timers if not one.cancelled()]
+    assert left, "there was one at all"
+    assert max(left) < 10

@@ -123,6 +123,7 @@ class Gateway:
         self._ledger = (
             None if events is None else ledger_for(events, now=self._clock.now, option="evidence")
         )
+        self._closes = self._ledger
         self._draw = draw
         self._rules: tuple[Rule, ...] = ()
         self._fence = Fence()
@@ -150,9 +151,9 @@ class Gateway:
         if self._entered:
             self._entered -= 1
             await self._pool.let_go()
-        if self._ledger is not None:
+        if self._closes is not None:
             # A sink is given a moment to take what is left; the loop must not stand still for it.
-            await anyio.to_thread.run_sync(self._ledger.close)
+            await anyio.to_thread.run_sync(self._closes.close)
 
     async def __aenter__(self) -> Self:
         """Return the Gateway itself, which keeps its connections from one client to the next."""
@@ -241,6 +242,7 @@ class Gateway:
         """The same Gateway with other plan values; clock, evidence, pool and fence are shared."""
         sibling = copy(self)
         sibling._entered = 0  # noqa: SLF001 - of the same class
+        sibling._closes = None  # noqa: SLF001 - the evidence is closed by the one that opened it
         sibling._changes = {**self._changes, **changes}  # noqa: SLF001 - of the same class
         return sibling
 

@@ -17,7 +17,6 @@ from surefoot.errors import (
     DeadlineExceededError,
     MayHaveRunError,
     NotSentError,
-    RateLimitedError,
 )
 from surefoot.wire import (
     INTERNAL_ERROR,
@@ -72,8 +71,6 @@ def after_error(raised: Exception, record: Record) -> GiveUp:
     if record.may_have_run:
         late = isinstance(raised, (DeadlineExceededError, MayHaveRunError))
         return GiveUp(outcome="deadline" if late else "no-answer")
-    if isinstance(raised, RateLimitedError):
-        return GiveUp(outcome="rate-limited", retry_after=raised.retry_after)
     refused = next((sent for sent in reversed(record.sent) if sent.kind is not None), None)
     if refused is not None:
         # It was sent, and refused, which proves nothing (R3); what was not sent is its repeat.

@@ -106,15 +106,20 @@ class Learned:
         with self._lock:
             _keep(self._calls, _same(asked), (call_id, began), _MOST_CALLS)
 
-    def call_of(self, asked: Outgoing) -> tuple[str, float] | None:
-        """The call that this request goes on with, and when that began; ``None`` for a new one."""
+    def call_of(self, asked: Outgoing) -> tuple[str, float, bool] | None:
+        """The call that this request goes on with, when that began, and whether it is sent again.
+
+        ``None`` for a new one. What is sent again after a header mismatch is so once.
+        """
         if not self._calls:
             return None
         state = asked.request_state
         with self._lock:
-            if state is not None:
-                return self._calls.get(_digest(b"state", state))
-            return self._calls.pop(_same(asked), None)
+            again = self._calls.pop(_same(asked), None)
+            if again is not None:
+                return *again, True
+            known = None if state is None else self._calls.get(_digest(b"state", state))
+            return None if known is None else (*known, False)
 
 
 def _place(cursor: object) -> bytes:
@@ -135,7 +140,8 @@ def _digest(kind: bytes, text: str) -> bytes:
 
 
 def _same(asked: Outgoing) -> bytes:
-    """What the same call is known by, whatever its id and its headers."""
+    """What the same round of the same call is known by, whatever its id and its headers."""
     known = blake2b(asked.compared_arguments(), digest_size=16, key=b"mismatch")
-    known.update(b"\x00" + (asked.tool or "").encode("utf-8", "surrogatepass"))
+    for part in (asked.tool, asked.request_state):
+        known.update(b"\x00" + (part or "").encode("utf-8", "surrogatepass"))
     return known.digest()

@@ -118,8 +118,7 @@ class Opener:
             record.spans = self._spans
         if self._calls is not None:
             self._of_its_caller(record, self._calls)
-        if record.ledger is not None and record.ledger.content != "full":
-            # In clear it is filed where the secrets of its first attempt are known.
+        if record.ledger is not None:
             record.begin()
         return record
 
@@ -183,7 +182,7 @@ class Opener:
         if self._learned is not None and asked is not None:
             known = self._learned.call_of(asked)
             if known is not None:
-                call_id, record.call_began = known
+                call_id, record.call_began, record.sent_again = known
                 return call_id
         return os.urandom(8).hex()
 
@@ -204,8 +203,9 @@ class Opener:
                     record.goes_on = self._learned.begun(record.call_id, state, _began(record))
             elif record.code == HEADER_MISMATCH and record.call_id is not None:
                 # The SDK sends it again once, with other headers.
-                record.goes_on = record.call_began is None
-                self._learned.mismatched(record.call_id, asked, _began(record))
+                record.goes_on = not record.sent_again
+                if record.goes_on:
+                    self._learned.mismatched(record.call_id, asked, _began(record))
 
 
 def _began(record: Record) -> float:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from contextvars import Context
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import anyio
 import anyio.lowlevel
@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from ._family import AsyncTransport, HTTPRequest, HTTPResponse
 
 __all__ = ["Overdue", "Patience"]
+
+
+_NAP: Final = 5.0
+"""Seconds after which a table looks whether anybody waits at all."""
 
 
 class Overdue(Exception):  # noqa: N818 - a signal to the series above, which says it in words
@@ -50,8 +54,10 @@ class _Table:
 
     def wake(self, began: float) -> None:
         """Have a look when the call that began then may be overdue."""
-        # A context of its own: this one would keep alive whatever the first call's context holds.
-        self.timer = self.loop.call_at(began + self._seconds, self._look, context=Context())
+        # Soon enough, so that of a client that is closed nothing is left on its loop for an hour;
+        # and in a context of its own, since this one may hold what the first call holds.
+        at = min(began + self._seconds, self.loop.time() + _NAP)
+        self.timer = self.loop.call_at(at, self._look, context=Context())
 
     def _look(self) -> None:
         self.timer = None

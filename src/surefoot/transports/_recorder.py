@@ -50,7 +50,6 @@ __all__ = ["MARK", "Record", "Sent", "mark_of"]
 MARK: Final = "surefoot.record"
 """The name under which a record hangs on ``request.extensions``."""
 
-
 _SMALL: Final = 4096
 """Bytes of a body that may wait for a sink with its record; a larger one is digested at once."""
 
@@ -105,13 +104,15 @@ class Record:
     answer_length: int | None = None
     answer_sha256: str | None = None
     content: bytes | None = None
-    """The same in clear, where the app asked for that."""
+    """The same in clear, where the app asked for that (``content="full"``)."""
     private: bool = False
     """What the client is given is for its eyes alone: a URL of consent is a capability (R117)."""
     told_failed: bool | None = None
     """What the client was told says of itself that it failed; ``None`` until it is told."""
     goes_on: bool = False
     """A later request will go on with this call (D33)."""
+    sent_again: bool = False
+    """It is that round again, with other headers (D33)."""
     call_began: float | None = None
     """Monotonic seconds at which the call began of which this is a later round."""
     hook_failures: int = 0

@@ -9,12 +9,11 @@ a cancellation, a deadline or a final decision (R12, R46, B2). What is delivered
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Self
 
 import anyio
 
-from surefoot.errors import RateLimitedError
+from surefoot.errors import NotSentError
 from surefoot.policy import Fact, Replay, Retry, Rule, Series, ThrottleRule, Verdict, Wait
 
 from ._body import MAX_REQUEST_BODY, closed, let_go
@@ -233,8 +232,10 @@ class RetryingTransport:
         reason: Reason = "first"
         target = request
         began = record.started
-        if self._patience is not None or record.ends is not None:
-            record.late = partial(self._is_late, record)
+        patience = _sooner(self._patience, record)
+        if patience is not None:
+            leaves, clock = record.started + patience, self._clock
+            record.late = lambda: clock.monotonic() >= leaves
         while True:
             if self._end is not None or record.ends is not None:
                 self._check_time(record, began)
@@ -293,16 +294,9 @@ class RetryingTransport:
                         await self._clock.sleep(left)
                     record.waiting = None
             if record.abandoned:
-                record.end("refused", "cancelled", sent.status)
-                raise RateLimitedError(
-                    attempts=len(record.sent), waited=record.waited, retry_after=sent.retry_after
-                )
+                record.end(sent.outcome, "cancelled", sent.status)
+                raise NotSentError(cause="cancelled", tool=record.call.tool)
             began = self._clock.monotonic()
-
-    def _is_late(self, record: Record) -> bool:
-        """Whether the caller has left by now (B6)."""
-        end = _sooner(self._patience, record)
-        return end is not None and self._clock.monotonic() >= record.started + end
 
     def _check_time(self, record: Record, now: float) -> None:
         """Send nothing at or after the deadline, nor for a caller who has left (R45, B6)."""

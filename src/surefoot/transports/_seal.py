@@ -2,9 +2,9 @@
 
 A seal is opaque: its repr is blind, it pickles to nothing, and no attribute of it holds a value.
 The layer that reads the answer opens it once to search for what was secret (B7). An answer may echo
-what an earlier attempt of its call carried, so a seal knows the seals before it: the last one hangs
-on the record of the call, and is dropped when the answer to the call is closed. It is never handed
-downwards, and never kept in a context variable.
+what an earlier attempt of its call carried, so a seal knows the seals before it: the last one lies
+on the record of the call, wherever that is reached from, until its answer is closed; the
+record is emptied of it then.
 """
 
 from __future__ import annotations

@@ -283,11 +283,8 @@ class VendingTransport:
         """What was secret in this attempt: vended, added by the signer, or already there."""
         before = None if record is None else record.seal
         seal = Seal(lambda: (issued, self._others(request, copy, issued)), before)
-        if record is not None:
-            if record.sent:
-                record.sent[-1].seal = seal
-            if not record.begun:
-                record.begin()
+        if record is not None and record.sent:
+            record.sent[-1].seal = seal
         return seal
 
     def _others(
