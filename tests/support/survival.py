@@ -8,7 +8,7 @@ out, which the gateway counts. Beside them: one record for the call, and nothing
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
 import anyio
@@ -65,6 +65,10 @@ class Reads:
             assert read.facts["rule"] == self.rule
 
 
+SOUND: Final = Reads(text="found it")
+"""What a later call reads."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
     """One fault of the gateway, and what must come of it."""
@@ -80,6 +84,16 @@ class Fault:
     """The fault meets every attempt, and not the first alone."""
     patience: float | None = None
     """Seconds after which the caller of this call stops listening."""
+    key: str = "charge"
+    """What meets the fault: the spoilt call, or `connect`, each connection from then on."""
+    reached: int | None = None
+    """How often the call reached the gateway, where that is not as often as it went out."""
+    neighbours: int = 1
+    """Calls in flight beside it. With three of them no connection is left idle."""
+    acquainted: bool = False
+    """The session has listed the tools before, which the SDK else does after a first answer."""
+    later: Mapping[Kind, Reads] = field(default_factory=dict["Kind", "Reads"])
+    """What a later call reads where the session is not what it was; else it is answered."""
 
     def __str__(self) -> str:
         return self.name.replace(" ", "-")
@@ -102,10 +116,13 @@ async def survives(fault: Fault, kind: Kind, *, sse: bool) -> None:
     with FaultyGateway([Tool("held", answer=gate)], sse=sse) as gateway:
         ours = Gateway(gateway.url, name="faulty", retry=BUDGET, evidence=sink)
         async with nothing_left(gateway), opened(ours.transport(), kind) as session:
-            gateway.script("charge", fault.step, repeat=fault.repeat)
+            if fault.acquainted:
+                await session.sdk.list_tools()
             async with anyio.create_task_group() as group:
-                group.start_soon(_into, neighbour, session, "held")
-                await gateway.until(lambda: gateway.executions("held") == 1)
+                for count in range(1, fault.neighbours + 1):
+                    group.start_soon(_into, neighbour, session, "held")
+                    await gateway.until(lambda count=count: gateway.executions("held") == count)
+                gateway.script(fault.key, fault.step, repeat=fault.repeat)
                 spoilt.append(await session.call("charge", {"amount": 1}, patience=fault.patience))
                 gate.open()
             gateway.clear_scripts()
@@ -113,11 +130,12 @@ async def survives(fault: Fault, kind: Kind, *, sse: bool) -> None:
         await gateway.until(lambda: not any(entry.in_flight for entry in gateway.journal))
         sends = len(gateway.requests("charge"))
         fault.reads_in(kind).hold(spoilt[0], sends=fault.sends)
-        assert [one.text for one in neighbour] == ["held a while"]
-        assert [one.text for one in later] == ["found it"]
-        assert sends == fault.sends
+        fault.later.get(kind, SOUND).hold(later[0], sends=1)
+        assert [one.text for one in neighbour] == ["held a while"] * fault.neighbours
+        assert sends == (fault.sends if fault.reached is None else fault.reached)
         assert gateway.executions("charge") == fault.ran_in(kind)
-        assert gateway.executions("held") == gateway.executions("search") == 1
+        assert gateway.executions("held") == fault.neighbours
+        assert gateway.executions("search") == (0 if kind in fault.later else 1)
         _recorded_once(sink, fault)
 
 

@@ -16,6 +16,8 @@ from support.survival import Fault, Reads, survives
 from surefoot.testing import (
     BadJson,
     CutJson,
+    EndlessComments,
+    EndlessStream,
     GzipBomb,
     HeldStream,
     IsError,
@@ -23,6 +25,7 @@ from surefoot.testing import (
     Redirect,
     Reset,
     RpcError,
+    SessionLost,
     Slow,
     SseCut,
     Status,
@@ -43,6 +46,11 @@ IMPATIENT: Final[dict[Kind, Reads]] = {
     "handshake": Reads(code=-32001, text="timed out"),
     "mcp1": Reads(code=408, text="Timed out"),
 }
+LOST: Final[dict[Kind, Reads]] = {
+    "handshake": Reads(code=-32600, text="Session not found"),
+    "mcp1": Reads(code=32600, text="Session terminated"),
+}
+TOO_LARGE: Final = Reads(words="too-large", may_have_run=True)
 
 
 def _refused(words: str, status: int) -> dict[Kind, Reads]:
@@ -128,11 +136,34 @@ FAULTS: Final = [
     Fault(name="a page in the place of JSON", step=BadJson("html"), ran=1, reads=UNREADABLE),
     Fault(name="an answer to another call", step=BadJson("wrong-id"), ran=1, reads=UNREADABLE),
     Fault(name="a gzip body without its end", step=TruncatedGzip(), ran=1, reads=UNREADABLE),
+    Fault(name="a gzip bomb", step=GzipBomb(32 << 20), ran=1, reads=TOO_LARGE),
+    Fault(name="a body without an end", step=EndlessStream("json"), ran=1, reads=TOO_LARGE),
+    Fault(name="an event without an end", step=EndlessStream("event"), ran=1, reads=TOO_LARGE),
+    Fault(name="events without an end", step=EndlessStream(), patience=0.1, ran=1, reads=IMPATIENT),
     Fault(
-        name="a gzip bomb",
-        step=GzipBomb(32 << 20),
+        name="comments without an end",
+        step=EndlessComments(0.01),
+        patience=0.1,
         ran=1,
-        reads=Reads(words="too-large", may_have_run=True),
+        reads=IMPATIENT,
+    ),
+    Fault(
+        name="connections that die when they are made",
+        key="connect",
+        step=Reset("on-accept"),
+        repeat=True,
+        neighbours=3,
+        # Nothing proves to the client that nothing left, and so it may have run (D3).
+        reached=0,
+        reads=UNANSWERED,
+    ),
+    Fault(
+        name="a session that is lost",
+        step=SessionLost(),
+        acquainted=True,
+        # What the server has forgotten cannot live on; where there are no sessions, all does.
+        reads={"modern": LOST["handshake"], **LOST},
+        later=LOST,
     ),
     Fault(
         name="a redirect elsewhere",
