@@ -222,26 +222,6 @@ def test_a_challenge_that_holds_a_secret_does_not_pass() -> None:
     assert read_head(401, [line]).headers == (line,)
 
 
-@pytest.mark.parametrize(
-    ("url", "origin"),
-    [
-        ("https://A.example/x", ("https", "a.example", 443)),
-        ("http://a.example:8080", ("http", "a.example", 8080)),
-        ("http://[::1]:80/x", ("http", "::1", 80)),
-        ("ftp://a.example", None),
-        ("//a.example", None),
-        ("https://", None),
-        ("https://a.example:port", None),
-        ("https://u@a.example", None),
-        ("https://[::1", None),
-        ("x", None),
-    ],
-)
-def test_an_origin_is_scheme_host_and_port(url: str, origin: tuple[str, str, int] | None) -> None:
-    """D13."""
-    assert origin_of(url) == origin
-
-
 names = st.sampled_from([b"www-authenticate", b"content-type", b"retry-after", b"mcp-session-id"])
 
 

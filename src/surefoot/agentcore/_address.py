@@ -10,7 +10,10 @@ from __future__ import annotations
 
 import re
 from typing import Final
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
+
+from surefoot.evidence import origin
+from surefoot.wire import is_private, origin_of
 
 __all__ = [
     "DNS_SUFFIXES",
@@ -18,7 +21,6 @@ __all__ = [
     "checked_endpoint",
     "checked_region",
     "gateway_region",
-    "is_safe",
     "runtime_url",
 ]
 
@@ -44,8 +46,9 @@ _ARN: Final = re.compile(
 )
 _AGENT_ID: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,127}")
 _ACCOUNT: Final = re.compile(r"[0-9]{12}")
+_NO_HOST: Final = frozenset(" /\\?#")
+_PLAIN: Final = "{}: must be https; plain http is for loopback alone"
 _QUALIFIER: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_LOOPBACK: Final = re.compile(r"localhost|127(?:\.[0-9]{1,3}){3}|::1")
 
 
 def runtime_url(
@@ -105,11 +108,11 @@ def gateway_region(url: object) -> str | None:
     """
     if not isinstance(url, str):
         return None  # the Gateway itself words what is wrong with it
-    parts = _split(url)
-    if parts is None:
+    where = origin_of(url)
+    if where is None:
         return None
-    scheme, host = parts
-    if scheme == "http" and not is_safe(scheme, host):
+    scheme, host, _ = where
+    if not is_private(scheme, host):
         raise ValueError(_PLAIN.format("url"))
     labels = host.split(".")
     if labels[1:3] != ["gateway", SERVICE] or len(labels) < 5:
@@ -132,14 +135,6 @@ def checked_region(region: object) -> str:
     return region
 
 
-def is_safe(scheme: str, host: str) -> bool:
-    """Whether a signed request may go there: anywhere by https, on loopback also by http."""
-    return scheme == "https" or _LOOPBACK.fullmatch(host.lower()) is not None
-
-
-_PLAIN: Final = "{}: must be https; plain http is for loopback alone"
-
-
 def _partition(region: str) -> tuple[str, str]:
     """The partition of a region, and the suffix of its hosts."""
     return next(
@@ -156,20 +151,11 @@ def checked_endpoint(endpoint: object) -> str:
     """
     if not isinstance(endpoint, str):
         raise TypeError("endpoint: must be a str such as https://vpce-1.example.com, or None")
-    parts = _split(endpoint)
-    trimmed = endpoint.rstrip("/")
-    if parts is None or parts[0] not in {"http", "https"} or urlsplit(trimmed)[2:] != ("", "", ""):
+    where = origin_of(endpoint)
+    host = endpoint.partition("://")[2].rstrip("/")
+    base = "" if where is None else origin(*where)
+    if where is None or not base or set(host) & _NO_HOST or not host.isprintable():
         raise ValueError("endpoint: must be an origin such as https://vpce-1.example.com")
-    if not is_safe(*parts):
+    if not is_private(where[0], where[1]):
         raise ValueError(_PLAIN.format("endpoint"))
-    return trimmed
-
-
-def _split(url: str) -> tuple[str, str] | None:
-    """Scheme and host of a URL, in lower case, or ``None`` where there is none."""
-    try:
-        parts = urlsplit(url)
-        host = parts.hostname
-    except ValueError:
-        return None
-    return (parts.scheme.lower(), host.lower()) if host else None
+    return base

@@ -20,8 +20,9 @@ import anyio.to_thread
 from surefoot.credentials import sealed
 from surefoot.errors import CredentialError
 from surefoot.transports import SystemClock
+from surefoot.wire import is_private
 
-from ._address import SERVICE, checked_region, is_safe
+from ._address import SERVICE, checked_region
 from ._aws_credentials import AwsCredentials
 from ._extra import load
 
@@ -103,7 +104,7 @@ class SigV4Signer:
                 over plain http beyond loopback. Nothing was sent.
         """
         url = request.url
-        if not is_safe(url.scheme, url.host):
+        if not is_private(url.scheme, url.host):
             raise CredentialError("a signed request goes over https; plain http is for loopback")
         try:
             body: bytes | None = request.content

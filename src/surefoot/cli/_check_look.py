@@ -16,7 +16,7 @@ from surefoot.credentials import CredentialProvider
 from surefoot.errors import SurefootError, ToolError, UnreadableAnswerError
 from surefoot.gateway import GatewaySession
 from surefoot.policy import Replay
-from surefoot.wire import origin_of, strict_json
+from surefoot.wire import is_private, origin_of, strict_json
 
 from ._check_answers import THROTTLE_HEADERS, Problem, Read, read_strictly, schemes_of
 from ._check_tap import Exchange, TappedGateway
@@ -118,8 +118,8 @@ async def look(plan: Plan) -> Look:
         credentials=plan.credentials,
         replay=Replay(policy="app-authorized"),
     )
-    parts = origin_of(plan.url) or ("", "", 0)
-    seen = Look(origin=gateway.origin, encrypted=parts[0] == "https" or _is_loopback(parts[1]))
+    where = origin_of(plan.url) or ("", "", 0)
+    seen = Look(origin=gateway.origin, encrypted=is_private(where[0], where[1]))
     with anyio.move_on_after(plan.timeout) as patience:
         try:
             async with gateway.session() as session:
@@ -131,7 +131,7 @@ async def look(plan: Plan) -> Look:
     if patience.cancelled_caught:
         seen.failed = f"not done after {plan.timeout:g} s"
     _sum_up(seen, gateway, given=plan.credentials is not None)
-    seen.strictly = read_strictly(gateway.sent, origin_of(plan.url))
+    seen.strictly = read_strictly(gateway.sent, where)
     return seen
 
 
@@ -240,7 +240,3 @@ def _words_of(error: Exception) -> str:
     if hasattr(getattr(error, "error", None), "code"):
         return f"it answered with an error: {plain(str(error), most=_WORDS)}"
     return f"the SDK gave up: {kind}"
-
-
-def _is_loopback(host: str) -> bool:
-    return host in ("localhost", "::1") or host.startswith("127.")

@@ -23,13 +23,13 @@ from surefoot.credentials._port import AuthorizationRequired, CredentialRequest,
 from surefoot.credentials._shared import SharedCredentials
 from surefoot.credentials._time import Clock, MachineClock
 from surefoot.errors import CredentialError
+from surefoot.wire import is_private
 
 __all__ = ["Assertion", "ClientCredentials"]
 
 Assertion = Callable[[str], Awaitable[str]]
 """Takes the audience (the issuer's identifier) and returns a signed JWT (RFC 7523 section 2.2)."""
 
-_LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _ASSERTION_LIFE: Final = 60
 _AuthMethod = Literal["client_secret_basic", "client_secret_post"]
 
@@ -198,7 +198,7 @@ def _guard(auth: Any, issuer: str, client_id: str) -> Guard:
         if found is None or str(found).rstrip("/") != issuer.rstrip("/"):
             return "the server leads to another authorization server than the issuer that was named"
         parts = urlsplit(str(request.url))
-        if parts.scheme != "https" and parts.hostname not in _LOOPBACK:
+        if not is_private(parts.scheme, parts.hostname or ""):
             return "the token endpoint is not https"
         form = dict(parse_qsl(request.content.decode("ascii")))
         if "client_id" in form or "client_secret" not in form:

@@ -8,7 +8,6 @@ from surefoot.wire._answers import (
     refused_answer,
     safe_answer,
 )
-from surefoot.wire._challenge import origin_of
 from surefoot.wire._events import CheckedEvent, EventKind, safe_event
 from surefoot.wire._forms import (
     INTERNAL_ERROR,
@@ -38,6 +37,7 @@ from surefoot.wire._known import (
     outcome_of_code,
     outcome_of_status,
 )
+from surefoot.wire._origin import is_private, origin_of
 from surefoot.wire._outgoing import Outgoing, OutgoingKind, could_name, read_request
 from surefoot.wire._scrub import MARK, MIN_SECRET, Scrub
 from surefoot.wire._sentences import MAY_HAVE_RUN, OUTCOMES, Outcome, is_sentence, sentence
@@ -84,6 +84,7 @@ __all__ = [
     "error",
     "failure_sentence",
     "is_auth_failure",
+    "is_private",
     "is_sentence",
     "origin_of",
     "outcome_meta",

@@ -11,9 +11,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from typing import Final
-from urllib.parse import urlsplit
 
-__all__ = ["origin_of", "safe_challenge"]
+from surefoot.wire._origin import origin_of
+
+__all__ = ["safe_challenge"]
 
 _MOST_BYTES: Final = 4096
 _WORD: Final = r"[A-Za-z0-9!#$%&'*+.^_`|~-]+"
@@ -28,22 +29,6 @@ _PART: Final = re.compile(
 _ERROR: Final = re.compile(r"[a-z_]{1,64}")
 _SCOPE: Final = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]+(?: [\x21\x23-\x5b\x5d-\x7e]+)*")
 _URL: Final = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]{1,2048}")
-_DEFAULT_PORTS: Final = {"http": 80, "https": 443}
-
-
-def origin_of(url: str) -> tuple[str, str, int] | None:
-    """Name scheme, host and port of an absolute http(s) URL; ``None`` for any other text.
-
-    A URL that carries user information is no such URL here (D13).
-    """
-    try:
-        parts = urlsplit(url)
-        port = parts.port
-    except ValueError:
-        return None
-    if parts.scheme not in _DEFAULT_PORTS or not parts.hostname or "@" in parts.netloc:
-        return None
-    return parts.scheme, parts.hostname, port or _DEFAULT_PORTS[parts.scheme]
 
 
 def safe_challenge(values: Sequence[bytes], origin: tuple[str, str, int] | None) -> bytes | None:
