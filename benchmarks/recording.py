@@ -224,17 +224,12 @@ def a_request() -> RequestAttempts:
 
 def in_isolation(rounds: int, folder: Path) -> None:
     """Print the second table."""
-    ledger = Ledger(Forgets(), run="bench", now=lambda: datetime.now(UTC), fresh_id=lambda: "c")
+    ledger = Ledger(Forgets(), run="bench", now=lambda: datetime.now(UTC))
     sink = JsonLinesSink(folder / "isolated.jsonl")
     request, attempt = a_request(), an_attempt()
     events: list[Mapping[str, Any]] = []
     keeps: Any = type("Keeps", (), {"emit": staticmethod(events.append)})()
-    ledger_of_one = Ledger(
-        keeps,
-        run="bench",
-        now=lambda: datetime.now(UTC),
-        fresh_id=lambda: "c",
-    )
+    ledger_of_one = Ledger(keeps, run="bench", now=lambda: datetime.now(UTC))
     ledger_of_one.file(request)
     bare = TracerProvider().get_tracer("bench")
     spans, without = OpenTelemetrySpans(TracerProvider()), OpenTelemetrySpans()

@@ -82,7 +82,7 @@ class NullTransport:
 
 def ledger() -> Ledger:
     """Where evidence goes while a run is open."""
-    return Ledger(Nowhere(), run="bench", now=lambda: datetime.now(UTC), fresh_id=lambda: "bench")
+    return Ledger(Nowhere(), run="bench", now=lambda: datetime.now(UTC))
 
 
 def credentials() -> StaticCredentials:

@@ -121,6 +121,15 @@ LOST: dict[str, Any] = {"outcome": "unanswered", "error": "ReadError"}
             ["a secret in an answer was replaced 3 times", "on_retry failed 2 times"],
         ),
         (
+            (
+                an_attempt(unsearched_secrets=2, wait_seconds=0.1),
+                an_attempt(number=2, started_seconds=0.35, unsearched_secrets=1),
+                an_attempt(number=3, started_seconds=0.6),
+            ),
+            {},
+            ["a secret too short to search for was not sought in 2 answers"],
+        ),
+        (
             (an_attempt(status=200, credential="bearer"),),
             {"tool": None, "method": "tools/list"},
             ["tools/list at billing answered 200"],

@@ -121,10 +121,10 @@ def test_names_that_somebody_else_chose_are_bounded() -> None:
     one = a_request(
         tool="t" * 1_000_000, method="m" * 1_000, attempts=(an_attempt(error="E" * 9_999),)
     )
-    event = one.to_event()
+    event = one.body()
     assert len(json.dumps(event)) < 4_000
     assert event["tool"].endswith("…")
-    assert a_request(tool="t" * 256).to_event()["tool"] == "t" * 256
+    assert a_request(tool="t" * 256).body()["tool"] == "t" * 256
 
 
 def test_the_event_of_a_request_says_everything_about_it() -> None:
@@ -141,6 +141,8 @@ def test_the_event_of_a_request_says_everything_about_it() -> None:
                 wait_seconds=2.5,
                 permission=grant,
                 credential="bearer",
+                scrubbed_hits=3,
+                unsearched_secrets=1,
             ),
             an_attempt(number=2, reason="throttle", started_seconds=2.75, status=200),
         ),
@@ -153,18 +155,18 @@ def test_the_event_of_a_request_says_everything_about_it() -> None:
         request_length=2,
         request_sha256="cd" * 32,
         family="httpx2",
-        joined=("session-busy",),
         hook_failures=1,
         call_id="c1",
     )
-    event = one.to_event()
-    assert (event["v"], event["type"], event["call"]) == (1, "tool.request_attempts", "c1")
+    event = one.body()
+    assert (one.type, event["call"]) == ("tool.request_attempts", "c1")
     assert [one["reason"] for one in event["attempts"]] == ["first", "throttle"]
     first = event["attempts"][0]
     assert (first["retry_after_seconds"], first["wait_seconds"]) == (2.0, 2.5)
     assert event["answer"] == {"form": "json", "length": 17, "sha256": "ab" * 32}
     assert event["request"] == {"length": 2, "sha256": "cd" * 32}
-    assert (event["joined"], event["hook_failures"]) == (["session-busy"], 1)
+    assert event["hook_failures"] == 1
+    assert (first["scrubbed_hits"], first["unsearched_secrets"]) == (3, 1)
 
 
 @given(

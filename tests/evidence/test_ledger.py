@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from datetime import datetime, timedelta, timezone
-from itertools import count
 from typing import Any
 
 import pytest
@@ -24,9 +23,8 @@ ENTRY = CredentialVended(service="gateway", kind="bearer")
 
 
 def a_ledger(sink: Any, **options: Any) -> Ledger:
-    ids = count(1)
     options.setdefault("now", lambda: NOON)
-    return Ledger(sink, run="r1", fresh_id=lambda: f"c{next(ids)}", **options)
+    return Ledger(sink, run="r1", **options)
 
 
 def test_each_event_has_a_version_a_number_a_time_and_its_run() -> None:
@@ -201,7 +199,7 @@ def test_a_record_may_be_put_together_when_it_is_written_out() -> None:
     assert made == []
     (filed,) = kept
     assert filed.event() is filed.event()
-    assert filed.event() == {**filed.event(), **a_request(tool="late").to_event(), "seq": 1}
+    assert filed.event() == {**filed.event(), **a_request(tool="late").body(), "seq": 1}
     assert made == [1]
 
 

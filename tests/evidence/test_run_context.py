@@ -24,9 +24,7 @@ class Nowhere:
 
 
 def a_run(name: str, parent: Run | None = None) -> Run:
-    ledger = Ledger(
-        Nowhere(), run=name, now=lambda: datetime(2026, 1, 1, tzinfo=UTC), fresh_id=lambda: "c"
-    )
+    ledger = Ledger(Nowhere(), run=name, now=lambda: datetime(2026, 1, 1, tzinfo=UTC))
     return Run(ledger=ledger, name=name, parent=parent)
 
 

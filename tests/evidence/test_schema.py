@@ -137,6 +137,7 @@ SECONDS = st.floats(min_value=0, max_value=1e9)
                 "wait_seconds": st.none() | SECONDS,
                 "error": st.none() | st.text(max_size=300),
                 "scrubbed_hits": st.integers(0, 10**6),
+                "unsearched_secrets": st.integers(0, 100),
             }
         ),
         max_size=3,

@@ -222,21 +222,16 @@ def test_declarations_are_compared_by_what_they_declare(
 
 
 @pytest.mark.parametrize(
-    ("declared", "needs", "declares"),
+    ("replay", "declares"),
     [
-        (Replay(), False, False),
-        (Replay(tools={"a": ToolRule()}), False, True),
-        (Replay(tools={"a": ToolRule(repeat_on={"throttle"})}), False, True),
-        (Replay(tools={"a": ToolRule(makes_changes=True)}), False, True),
-        (Replay(tools={"a": ToolRule(repeat_on={"network"})}), True, True),
-        (Replay(tools={"a": ToolRule(), "b": CHARGE}), True, True),
-        (Replay(policy="app-authorized"), True, True),
-        (Replay(trust_hints=True), True, True),
+        (Replay(), False),
+        (Replay(tools={"a": ToolRule()}), True),
+        (Replay(tools={"a": ToolRule(repeat_on={"throttle"})}), True),
+        (Replay(tools={"a": ToolRule(), "b": CHARGE}), True),
+        (Replay(policy="app-authorized"), True),
+        (Replay(trust_hints=True), True),
     ],
 )
-def test_it_is_known_what_needs_a_series_with_the_throttle_rule_off(
-    declared: Replay, needs: bool, declares: bool
-) -> None:
-    """R15, R80, D30. Off is the 429 rule and nothing else."""
-    assert declared.needs_series is needs
-    assert declared.declares is declares
+def test_it_is_known_whether_anything_was_declared(replay: Replay, declares: bool) -> None:
+    """R15, D30. Beyond the default policy: a tool, the other policy, or trust in hints."""
+    assert replay.declares is declares

@@ -94,6 +94,7 @@ def test_a_repeat_counts_its_sends_and_says_who_permitted_the_one_after_it(
         permission=grant,
         credential="bearer",
         scrubbed_hits=2,
+        unsearched_secrets=1,
     )
     attributes = dict(span.attributes or {})
     assert attributes["http.request.resend_count"] == 2
@@ -111,6 +112,7 @@ def test_a_repeat_counts_its_sends_and_says_who_permitted_the_one_after_it(
         "surefoot.permission.assumes": "refused-before-execution",
         "surefoot.credential.kind": "bearer",
         "surefoot.scrubbed_hits": 2,
+        "surefoot.unsearched_secrets": 1,
     }
 
 

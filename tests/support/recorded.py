@@ -42,14 +42,9 @@ class Story:
             self.sink,
             run=run,
             now=lambda: self.now,
-            fresh_id=self._fresh,
             start=RunStarted(name=name, library="0.1.0"),
         )
         self.ledger.begin()
-
-    def _fresh(self) -> str:
-        self._calls += 1
-        return f"{self._run}-c{self._calls}"
 
     def request(self, *attempts: Attempt, **changes: Any) -> RequestAttempts:
         """File one request; its length and its waiting are those of its attempts."""
@@ -70,7 +65,8 @@ class Story:
 
     def call(self, *attempts: Attempt, is_error: bool = False, **changes: Any) -> None:
         """File a call of one request, with its start and its end."""
-        call_id = self.ledger.fresh_id()
+        self._calls += 1
+        call_id = f"{self._run}-c{self._calls}"
         tool = changes.get("tool", "search")
         self.ledger.file(CallStarted(call_id=call_id, endpoint="billing", tool=tool))
         one = self.request(*attempts, call_id=call_id, **changes)

@@ -68,9 +68,7 @@ class Kept:
 def filed(*entries: Any) -> list[dict[str, Any]]:
     """What a sink gets when these are filed, the run's own events around them."""
     sink = Kept()
-    ledger = Ledger(
-        sink, run="r1", now=lambda: NOON, fresh_id=lambda: "c1", start=RunStarted(name="turn")
-    )
+    ledger = Ledger(sink, run="r1", now=lambda: NOON, start=RunStarted(name="turn"))
     ledger.begin()
     for entry in entries:
         ledger.file(entry)

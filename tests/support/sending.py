@@ -58,12 +58,7 @@ def lowest() -> float:
 
 def ledger_into(sink: RecordingSink) -> Ledger:
     """A ledger as an app would have it."""
-    return Ledger(
-        sink,
-        run="run",
-        now=lambda: datetime(2026, 1, 1, tzinfo=UTC),
-        fresh_id=lambda: "call",
-    )
+    return Ledger(sink, run="run", now=lambda: datetime(2026, 1, 1, tzinfo=UTC))
 
 
 def message(method: str = "tools/call", tool: str = "search", **arguments: object) -> McpRequest:

@@ -27,12 +27,10 @@ def test_it_is_a_sink_to_a_ledger_and_to_a_run() -> None:
     """What surefoot files arrives at once, numbered, with no thread between."""
     sink = RecordingSink()
     as_declared: EventSink = sink
-    names = iter("ab")
     ledger = Ledger(
         as_declared,
         run="r",
         now=FakeClock().now,
-        fresh_id=lambda: next(names),
         start=RunStarted(name="n"),
     )
     ledger.begin()

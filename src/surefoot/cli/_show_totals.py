@@ -50,6 +50,8 @@ class Totals:
     )
     hook_failures: int = 0
     scrubbed_hits: int = 0
+    unsearched: int = 0
+    """Attempts that carried a secret too short to be searched for in their answer."""
     missing: int = 0
     dropped: int = 0
     unended_runs: int = 0
@@ -90,6 +92,7 @@ class Totals:
                 self.attempts += 1
                 throttled = throttled or text(attempt, "kind") == "throttle"
                 self.scrubbed_hits += whole(attempt, "scrubbed_hits") or 0
+                self.unsearched += bool(whole(attempt, "unsearched_secrets"))
                 for grant in repeat_grants(attempt):
                     self.permitted[text(grant, "by") or "?", text(grant, "assumes")] += 1
         if throttled:
@@ -135,6 +138,9 @@ class Totals:
             lines.append(("good", "no call may have run without a result"))
         if self.scrubbed_hits:
             lines.append(("bad", f"a secret in an answer was replaced {self.scrubbed_hits} times"))
+        if self.unsearched:
+            where = counted(self.unsearched, "answer")
+            lines.append(("bad", f"a secret too short to search for was not sought in {where}"))
         if self.hook_failures:
             lines.append(("bad", f"on_retry failed {self.hook_failures} times"))
         return lines
@@ -174,6 +180,7 @@ class Totals:
                 for (by, assumes), count in sorted(self.permitted.items(), key=str)
             ],
             "scrubbed_hits": self.scrubbed_hits,
+            "unsearched_answers": self.unsearched,
             "hook_failures": self.hook_failures,
             "complete": self.complete,
             "missing": self.missing,

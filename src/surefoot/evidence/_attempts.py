@@ -134,6 +134,9 @@ class Attempt:
     scrubbed_hits: int = 0
     """How often a secret was found in the answer, and replaced (B7)."""
 
+    unsearched_secrets: int = 0
+    """Of those that the answer might have held: how many are too short to be searched for (B7)."""
+
     sends_at_least_one: bool = False
     """What lies below may have sent more than once for this one attempt (D3)."""
 
@@ -176,6 +179,7 @@ class Attempt:
             "permission": None if grant is None else {"by": grant.by, "assumes": grant.assumes},
             "credential": self.credential,
             "scrubbed_hits": self.scrubbed_hits,
+            "unsearched_secrets": self.unsearched_secrets,
             "sends_at_least_one": self.sends_at_least_one,
         }
 
@@ -225,9 +229,6 @@ class RequestAttempts:
     family: str | None = None
     """``httpx`` or ``httpx2``."""
 
-    joined: tuple[str, ...] = ()
-    """The kinds of refusal that joined rules recognise, in their order (R30)."""
-
     hook_failures: int = 0
     """How often a hook raised, and was isolated (R55)."""
 
@@ -266,13 +267,8 @@ class RequestAttempts:
                 "length": self.answer_length,
                 "sha256": self.answer_sha256,
             },
-            "joined": list(self.joined),
             "hook_failures": self.hook_failures,
         }
-
-    def to_event(self) -> dict[str, Any]:
-        """The record as an event that no ledger has numbered yet."""
-        return {"v": 1, "type": self.type, **self.body()}
 
 
 def _wrong_attempt(attempt: Attempt) -> ValueError:

@@ -24,7 +24,6 @@ class Ledger:
         sink: Where events go.
         run: The run's id.
         now: The time of day, aware, in UTC.
-        fresh_id: Makes the id of a call; unique without looking at any other.
         start: Filed before the first event.
         alarm: Told once when evidence becomes incomplete.
         content: Whether the app wants arguments and answers in clear; who files them looks here.
@@ -37,7 +36,6 @@ class Ledger:
         *,
         run: str,
         now: Callable[[], datetime],
-        fresh_id: Callable[[], str],
         start: RunStarted | None = None,
         alarm: Alarm | None = None,
         content: Content = "digests",
@@ -45,7 +43,6 @@ class Ledger:
     ) -> None:
         self.run = run
         self.content: Content = content
-        self.fresh_id = fresh_id
         self._delivery = Delivery(sink, alarm=alarm)
         self._sink = sink
         self._later: Callable[[Filed], object] | None = getattr(sink, "emit_later", None)

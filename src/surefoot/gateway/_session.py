@@ -277,7 +277,7 @@ def _timed_out(context: CallContext, tool: str, timeout: float) -> SurefootError
     else:
         last = record.sent[-1]
         error = RateLimitedError(
-            attempts=len(record.sent), waited=record.waited, retry_after=last.retry_after
+            attempts=len(record.sent), waited=record.waited, retry_after=last.retry_after_seconds
         )
     error.__cause__ = late
     return error

@@ -143,13 +143,6 @@ class Replay:
         object.__setattr__(self, "tools", MappingProxyType(dict(self.tools)))
 
     @property
-    def needs_series(self) -> bool:
-        """Whether the declaration needs a series even with the throttle rule off (R80, D30)."""
-        if self.policy == "app-authorized" or self.trust_hints:
-            return True
-        return any("network" in rule.repeat_on for rule in self.tools.values())
-
-    @property
     def declares(self) -> bool:
         """Whether the app declared anything beyond the default policy (R15)."""
         return bool(self.tools) or self.policy != "assume-refused" or self.trust_hints

@@ -84,7 +84,6 @@ def ledger_for(
         sink,
         run=fresh_id(),
         now=now,
-        fresh_id=fresh_id,
         start=RunStarted(name=name, parent=parent, library=_library(), content=content),
         alarm=loud,
         content=content,

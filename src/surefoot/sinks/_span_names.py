@@ -31,6 +31,7 @@ __all__ = [
     "SERVER_ADDRESS",
     "SERVER_PORT",
     "TOOL_NAME",
+    "UNSEARCHED",
     "WAIT",
 ]
 
@@ -62,4 +63,5 @@ PERMITTED_BY: Final = "surefoot.permission.by"
 ASSUMES: Final = "surefoot.permission.assumes"
 CREDENTIAL: Final = "surefoot.credential.kind"
 SCRUBBED: Final = "surefoot.scrubbed_hits"
+UNSEARCHED: Final = "surefoot.unsearched_secrets"
 MAY_HAVE_RUN: Final = "surefoot.may_have_run"

@@ -37,6 +37,7 @@ from ._span_names import (
     SERVER_ADDRESS,
     SERVER_PORT,
     TOOL_NAME,
+    UNSEARCHED,
     WAIT,
 )
 
@@ -230,6 +231,8 @@ def _add_facts(attributes: dict[str, Any], attempt: AttemptFacts) -> bool:
         attributes[REASON] = attempt.reason
     if attempt.scrubbed_hits:
         attributes[SCRUBBED] = attempt.scrubbed_hits
+    if attempt.unsearched_secrets:
+        attributes[UNSEARCHED] = attempt.unsearched_secrets
     if attempt.wait_seconds is not None:
         attributes[WAIT] = attempt.wait_seconds
     if (grant := attempt.permission) is not None:

@@ -145,7 +145,7 @@ class EventReader:
                 if event.wire is KEEP_ALIVE and out and out[-1] is KEEP_ALIVE:
                     continue  # one says what a hundred in a row say
                 if event.scrubbed and self._record is not None and self._record.sent:
-                    self._record.sent[-1].hits += event.scrubbed
+                    self._record.sent[-1].scrubbed_hits += event.scrubbed
                 if event.rule is not None:
                     state.rule = event.rule
                     state.too_large = event.outcome == "too-large"

@@ -45,8 +45,8 @@ def answered(
     verdict, index = found
     sent.outcome = "refused"
     sent.kind = verdict.kind
-    sent.retry_after = verdict.retry_after
-    sent.malformed = verdict.malformed
+    sent.retry_after_seconds = verdict.retry_after
+    sent.retry_after_malformed = verdict.malformed
     return Answered(status=status, verdict=verdict, rule=index)
 
 

@@ -91,13 +91,14 @@ def _attempt(number: int, sent: Sent, record: Record) -> Attempt:
         started_seconds=sent.started - record.started,
         duration_seconds=sent.duration_seconds,
         error=sent.error,
-        retry_after_seconds=sent.retry_after,
-        retry_after_malformed=sent.malformed,
-        wait_seconds=sent.wait,
+        retry_after_seconds=sent.retry_after_seconds,
+        retry_after_malformed=sent.retry_after_malformed,
+        wait_seconds=sent.wait_seconds,
         permission=sent.permission,
         reason=sent.reason,
         credential=sent.credential,
-        scrubbed_hits=sent.hits,
+        scrubbed_hits=sent.scrubbed_hits,
+        unsearched_secrets=sent.unsearched_secrets,
         sends_at_least_one=sent.outcome == "unanswered" and not sent.proven,
     )
 

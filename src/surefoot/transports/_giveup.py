@@ -74,7 +74,7 @@ def after_error(raised: Exception, record: Record) -> GiveUp:
     refused = next((sent for sent in reversed(record.sent) if sent.kind is not None), None)
     if refused is not None:
         # It was sent, and refused, which proves nothing (R3); what was not sent is its repeat.
-        return GiveUp(outcome=_refused_as(refused), retry_after=refused.retry_after)
+        return GiveUp(outcome=_refused_as(refused), retry_after=refused.retry_after_seconds)
     if isinstance(raised, AuthorizationRequiredError):
         return GiveUp(outcome="consent-needed")
     if isinstance(raised, CredentialError):
@@ -88,7 +88,9 @@ def after_error(raised: Exception, record: Record) -> GiveUp:
 def after_status(status: int, record: Record, note: Note, *, in_session: bool) -> GiveUp:
     """What an answer that is no result means for a request."""
     last = record.sent[-1] if record.sent else None
-    stated = note.retry_after if last is None or last.retry_after is None else last.retry_after
+    stated = None if last is None else last.retry_after_seconds
+    if stated is None:
+        stated = note.retry_after
     outcome: Outcome
     if record.may_have_run:
         outcome = "no-answer"

@@ -76,6 +76,8 @@ class _Came:
         self.lines = lines = lines_of(response)
         self.framing = framing_of(lines)
         self.scrub: Scrub | None = None if seal is None else seal.scrub()
+        if self.scrub is not None and self.scrub.too_short and record is not None and record.sent:
+            record.sent[-1].unsearched_secrets = self.scrub.too_short
 
     def seen(self) -> list[Line]:
         """The header lines as rules may see them: all that hold no secret."""
@@ -162,7 +164,7 @@ class ReadingTransport:
         body = await self._body(came)
         checked = self._checked(came, body)
         if record is not None:
-            _write_down(record, checked, came.scrub)
+            _write_down(record, checked)
             if checked.kind == "unreadable" and record.sent:
                 # What goes up is a failure; what was answered stays in the evidence.
                 record.sent[-1].status = status
@@ -308,7 +310,7 @@ def _place_within(came: _Came) -> bytes | None:
     return None if came.scrub is not None and came.scrub.holds(place) else place
 
 
-def _write_down(record: Record, checked: CheckedAnswer, scrub: Scrub | None) -> None:
+def _write_down(record: Record, checked: CheckedAnswer) -> None:
     """Leave in the record what only the reader knows."""
     sent = record.sent[-1] if record.sent else None
     if checked.kind == "result":
@@ -318,8 +320,7 @@ def _write_down(record: Record, checked: CheckedAnswer, scrub: Scrub | None) -> 
     if checked.message is not None and checked.kind in _REPLIES:
         heard(record, checked.message.value)
     if sent is not None:
-        sent.hits += checked.scrubbed
-        sent.unsearched = 0 if scrub is None else scrub.too_short
+        sent.scrubbed_hits += checked.scrubbed
 
 
 def _note(checked: CheckedAnswer, came: _Came) -> Note:

@@ -278,7 +278,7 @@ class RetryingTransport:
             if record.seal is not None:
                 record.seal.settle()
             sent.permission = decision.permission
-            sent.wait = decision.seconds
+            sent.wait_seconds = decision.seconds
             record.traced(sent)
             record.waited += decision.seconds
             reason = decision.cause

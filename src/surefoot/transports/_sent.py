@@ -17,6 +17,7 @@ class Sent:
     """One attempt while it is being made; becomes an ``Attempt`` when the record is filed.
 
     What an attempt usually is stands on the class, so that an uneventful one costs two fields.
+    What its span asks for has the names that it has on an ``Attempt``.
     """
 
     reason: Reason
@@ -25,14 +26,13 @@ class Sent:
     status: int | None = None
     kind: RefusalKind | None = None
     error: str | None = None
-    retry_after: float | None = None
-    malformed: bool = False
-    wait: float | None = None
+    retry_after_seconds: float | None = None
+    retry_after_malformed: bool = False
+    wait_seconds: float | None = None
     permission: Permission | None = None
     credential: str | None = None
-    hits: int = 0
-    unsearched: int = 0
-    """Secrets that this attempt carried and that are too short to search for (B7)."""
+    scrubbed_hits: int = 0
+    unsearched_secrets: int = 0
     proven: bool = False
     """Errors from below prove what left."""
     refreshable: bool = False
@@ -49,29 +49,7 @@ class Sent:
         self.reason = reason
         self.started = self.ended = started
 
-    # What its span asks for, by the names that an ``Attempt`` has.
-
     @property
     def duration_seconds(self) -> float:
         """Seconds that it took."""
         return max(0.0, self.ended - self.started)
-
-    @property
-    def retry_after_seconds(self) -> float | None:
-        """What the server stated."""
-        return self.retry_after
-
-    @property
-    def retry_after_malformed(self) -> bool:
-        """It stated something that means nothing."""
-        return self.malformed
-
-    @property
-    def wait_seconds(self) -> float | None:
-        """The wait taken after it."""
-        return self.wait
-
-    @property
-    def scrubbed_hits(self) -> int:
-        """How often a secret was found in its answer."""
-        return self.hits
