@@ -125,7 +125,7 @@ FRAMINGS: Final[dict[str, tuple[str, Written]]] = {
 
 
 def as_stream(data: str | bytes, framing: str = "ended by the close", *lines: str) -> Step:
-    """An event stream of these bytes, then an end of the connection."""
+    """An event stream of these bytes; unless it ends by itself, the connection ends with it."""
     line, written = FRAMINGS[framing]
     text = data.encode() if isinstance(data, str) else data
     head = "\r\n".join(("HTTP/1.1 200 OK", "content-type: text/event-stream", line, *lines))
@@ -133,4 +133,5 @@ def as_stream(data: str | bytes, framing: str = "ended by the close", *lines: st
     def answer(rpc_id: bytes) -> bytes:
         return head.encode() + b"\r\n\r\n" + written(text.replace(b"ID", rpc_id))
 
-    return Raw(answer, ran=True)
+    # A client may send its next request on a connection that said it would go on.
+    return Raw(answer, ran=True, close=framing != "in a chunk, ended")
