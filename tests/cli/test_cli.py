@@ -50,6 +50,18 @@ def test_help_says_what_it_is_which_commands_there_are_and_one_example(
     assert max(map(len, text.splitlines())) <= 80
 
 
+@pytest.mark.parametrize("arguments", [("--version",), ("chek",), ("show", "missing.jsonl")])
+def test_python_dash_m_is_the_same_program(arguments: tuple[str, ...]) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "surefoot", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=50,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == ran(*arguments)
+
+
 def test_help_does_not_wait_for_the_sdk_or_the_demo() -> None:
     look = (
         "import sys; from surefoot.cli import main; code = main(['--help']);"
