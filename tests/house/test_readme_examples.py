@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import importlib.util
 import re
-import subprocess
-import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from support.examples import PLACEHOLDER, Example, examples_in
+from support.programs import Ended, Programs
 from surefoot.testing import FaultyGateway, Throttle
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -51,22 +51,22 @@ make demo
 """
 
 
-def run(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run one program by itself, with warnings as errors and an end."""
+@pytest.fixture(scope="module")
+def programs() -> Iterator[Programs]:
+    """Runs each program by itself, with warnings as errors and an end."""
+    with Programs() as starts:
+        yield starts
+
+
+def run(programs: Programs, code: str, folder: Path) -> Ended:
+    """Run one program of this text."""
     program = folder / "example.py"
     program.write_text(code, "utf-8")
-    return subprocess.run(
-        [sys.executable, "-W", "error", program.name],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=30,
-    )
+    return programs.run(program)
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=str)
-def test_an_example_runs_as_printed(example: Example, tmp_path: Path) -> None:
+def test_an_example_runs_as_printed(example: Example, programs: Programs, tmp_path: Path) -> None:
     missing = [name for name in example.needs if importlib.util.find_spec(name) is None]
     if missing:
         pytest.skip(f"not installed: {', '.join(missing)}")
@@ -75,7 +75,7 @@ def test_an_example_runs_as_printed(example: Example, tmp_path: Path) -> None:
         return
     with FaultyGateway() as gateway:
         gateway.script("tools/call", Throttle(retry_after=0))
-        done = run(example.code.replace(PLACEHOLDER, gateway.url), tmp_path)
+        done = run(programs, example.code.replace(PLACEHOLDER, gateway.url), tmp_path)
         assert done.stderr == ""
         assert done.returncode == 0
         if "anyio.run(" in example.code and PLACEHOLDER in example.code:
@@ -110,10 +110,12 @@ def test_a_mark_without_a_meaning_is_refused(tmp_path: Path) -> None:
         examples_in(page)
 
 
-def test_an_example_that_warns_or_fails_is_found_out(tmp_path: Path) -> None:
-    assert run("print(1)", tmp_path).returncode == 0
-    assert run("import warnings; warnings.warn('old')", tmp_path).returncode != 0
-    assert run("raise SystemExit(3)", tmp_path).returncode != 0
+def test_an_example_that_warns_or_fails_is_found_out(programs: Programs, tmp_path: Path) -> None:
+    done = run(programs, "print(__name__)", tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "__main__\n", "")
+    assert run(programs, "import warnings; warnings.warn('old')", tmp_path).returncode == 1
+    assert run(programs, "raise SystemExit(3)", tmp_path).returncode == 3
+    assert "unclosed file" in run(programs, "left = open(__file__)", tmp_path).stderr
 
 
 @pytest.mark.parametrize("page", [*PAGES, *ROOT.glob("[CS]*.md")], ids=lambda page: page.name)
