@@ -63,7 +63,7 @@ CREDENTIALS: Final[dict[str, Callable[[], Any]]] = {
 def _json(body: str) -> Raw:
     """A whole answer of 200, with a body that calls itself JSON."""
     head = "HTTP/1.1 200 OK\r\ncontent-type: application/json"
-    return Raw(f"{head}\r\ncontent-length: {len(body)}\r\n\r\n{body}".encode())
+    return Raw(f"{head}\r\ncontent-length: {len(body)}\r\n\r\n{body}".encode(), close=False)
 
 
 QUOTING: Final[list[Step]] = [
