@@ -5,25 +5,22 @@ R41, R92 to R98, R107, R109: through the real SDK, over loopback, in both eras.
 
 from __future__ import annotations
 
-import json
-import os
 import socket
 import time
-from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from support.checking import Check, seen
 from surefoot.cli import _exit_codes as codes
-from surefoot.cli import main
 from surefoot.testing import (
     BadJson,
+    CutJson,
     ExpiringTokens,
     FaultyGateway,
     HeldStream,
-    IsError,
     Redirect,
     Reset,
     SseCut,
@@ -31,34 +28,13 @@ from surefoot.testing import (
     Step,
     Throttle,
     Tool,
+    TruncatedGzip,
 )
 
 pytestmark = pytest.mark.both_majors
 
 MAJOR = int(version("mcp").partition(".")[0])
 MODERN, SHAKEN = "2026-07-28", "2025-11-25"
-
-Ran = tuple[int, str, str]
-Check = Callable[..., Ran]
-
-
-@pytest.fixture
-def check(capsys: pytest.CaptureFixture[str]) -> Check:
-    """Run the command in this process, and give its exit code and what it said."""
-
-    def run(*arguments: str) -> Ran:
-        code = main(["check", *arguments])
-        said = capsys.readouterr()
-        return code, said.out, said.err
-
-    return run
-
-
-def seen(ran: Ran) -> dict[str, Any]:
-    code, out, _ = ran
-    told: dict[str, Any] = json.loads(out)
-    assert told["exit_code"] == code
-    return told
 
 
 @pytest.mark.parametrize("sse", [False, True])
@@ -112,7 +88,10 @@ FAULTS: list[tuple[Step, str, int]] = [
     (Status(500, "<html>boom</html>", content_type="text/html"), "no-reply", codes.FAILED),
     (Redirect(to="http://elsewhere.example/mcp"), "redirect", codes.FAILED),
     (Reset(when="before-headers"), "no-answer", codes.FLAWED),
-    (SseCut(), "unanswered", codes.FAILED),
+    (SseCut(), "cut", codes.FAILED),
+    (SseCut(how="end"), "unanswered", codes.FAILED),
+    (CutJson(), "cut", codes.FLAWED),
+    (TruncatedGzip(), "compressed", codes.FAILED),
     (Status(401, headers={"www-authenticate": ELSEWHERE}), "challenge", codes.FAILED),
 ]
 
@@ -206,42 +185,6 @@ def test_a_tool_that_answers_with_the_token_is_shown_without_it(
     assert "hello" in out
 
 
-def test_a_call_runs_the_tool_once_and_says_so_first(check: Check) -> None:
-    with FaultyGateway() as gateway:
-        code, out, err = check(gateway.url, "--call", "search", "--args", '{"q": "W-7712"}')
-        assert gateway.executions("search") == 1
-    assert code == codes.OK
-    assert err == "surefoot check: --call runs that tool at the gateway, once\n"
-    assert "search: it ran, and answered: found W-7712" in out
-
-
-@pytest.mark.parametrize(
-    ("fault", "says"),
-    [
-        (Throttle(retry_after=0), "rate limited: sent once"),
-        (Reset(when="after-run"), "may have run: no-answer, sent once"),
-        (IsError("no such order"), "it ran, and says that it failed: no such order"),
-    ],
-)
-def test_a_call_that_fails_is_sent_once_and_told(fault: Step, says: str, check: Check) -> None:
-    """R9: it is the user's one call, so nothing is assumed."""
-    with FaultyGateway() as gateway:
-        gateway.script("search", fault)
-        told = seen(check(gateway.url, "--call", "search", "--json"))
-        assert len(gateway.requests("search")) == 1
-    assert told["exit_code"] == codes.FAILED
-    assert told["call"]["answered"] is False
-    assert says in told["call"]["words"]
-
-
-def test_a_tool_that_is_not_listed_is_not_called(check: Check) -> None:
-    with FaultyGateway() as gateway:
-        told = seen(check(gateway.url, "--call", "serch", "--json"))
-        assert gateway.requests("tools/call") == ()
-    assert told["exit_code"] == codes.FAILED
-    assert told["call"]["words"] == "not called: the server lists no such tool"
-
-
 def test_all_of_it_ends_in_time(check: Check) -> None:
     """B12: what was seen by then is told."""
     with FaultyGateway() as gateway:
@@ -252,6 +195,8 @@ def test_all_of_it_ends_in_time(check: Check) -> None:
     assert told["connected"] is True
     assert told["failed"] == "not done after 1 s"
     assert told["exit_code"] == codes.FAILED
+    assert told["answers"]["problems"] == []
+    assert [one["why"] for one in told["answers"]["unjudged"]] == ["left"]
 
 
 def test_nobody_there_is_one_line(check: Check) -> None:
@@ -261,67 +206,6 @@ def test_nobody_there_is_one_line(check: Check) -> None:
     assert (code, err) == (codes.FAILED, "")
     assert "no entry" in out
     assert "Traceback" not in out
-
-
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        (["https://me:CANARY-9@gateway.example.com/mcp"], "must hold no user name or password"),
-        (["ftp://gateway.example.com/CANARY-9"], "must be http or https"),
-        (["not a url CANARY-9"], "url: "),
-        ([], "URL"),
-        (["http://a.example/", "--token", "CANARY-9"], "--token-env or --token-file"),
-        (["http://a.example/", "--token=CANARY-9"], "--token-env or --token-file"),
-        (["http://a.example/", "--json=CANARY-9"], "not shown"),
-        (["http://a.example/", "CANARY-9"], "it takes one URL"),
-        (["http://a.example/", "--token-env", "NO_SUCH_CANARY-9"], "letters, digits and _"),
-        (["http://a.example/", "--token-env", "CANARY_9_IS_UNSET"], "not set, or is empty"),
-        (["http://a.example/", "--api-key", "CANARY-9"], "--token-env or -file"),
-        (["http://a.example/", "--args", '{"a": "CANARY-9"}'], "arguments of --call"),
-        (["http://a.example/", "--call", "x", "--args", '{"a": CANARY-9}'], "--args: is not JSON"),
-        (["http://a.example/", "--call", "x", "--args", '["CANARY-9"]'], "must be a JSON object"),
-        (["http://a.example/", "--timeout", "0"], "above 0"),
-        (["http://a.example/", "--timeout", "CANARY-9"], "must be seconds"),
-    ],
-)
-def test_a_mistake_is_one_line_that_quotes_nothing(
-    arguments: list[str], says: str, check: Check
-) -> None:
-    """R72."""
-    code, out, err = check(*arguments)
-    assert (code, out) == (codes.USAGE, "")
-    assert says in err
-    assert "CANARY" not in err
-    assert err.count("\n") == 1
-
-
-def test_a_token_file_that_is_not_there_is_one_line(check: Check, tmp_path: Path) -> None:
-    code, out, err = check("http://a.example/", "--token-file", str(tmp_path / "none"))
-    assert (code, out) == (codes.FAILED, "")
-    assert err.endswith("none: No such file or directory\n")
-
-
-@pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
-def test_a_token_file_that_others_may_read_is_refused_and_not_sent(
-    check: Check, tmp_path: Path
-) -> None:
-    file = tmp_path / "token"
-    file.write_text(CANARY, "utf-8")
-    file.chmod(0o644)
-    with FaultyGateway() as gateway:
-        code, out, _ = check(gateway.url, "--token-file", str(file))
-        assert not gateway.received(CANARY)
-    assert code == codes.FAILED
-    assert "no entry   no credential: " in out
-    assert "the one that was given was never sent" in out
-
-
-def test_arguments_may_stand_in_a_file(check: Check, tmp_path: Path) -> None:
-    file = tmp_path / "arguments.json"
-    file.write_text('{"q": "from a file"}', "utf-8")
-    with FaultyGateway() as gateway:
-        _, out, _ = check(gateway.url, "--call", "search", "--args", f"@{file}")
-    assert "found from a file" in out
 
 
 def test_what_a_server_says_of_itself_cannot_move_the_cursor(check: Check) -> None:

@@ -1,7 +1,9 @@
 """The law of this file: `surefoot check` reads its options, and nothing of them is ever echoed.
 
 A token comes from the environment or from a file, never from the command line, which every user of
-the machine can read; and what was put in a wrong place may be one, so no value is repeated.
+the machine can read. What was put in a wrong place may be one all the same, the name of a file not
+less than its text, so a mistake names the option and repeats no value. A report shows the URL's
+origin, and a tool's name where the server lists it.
 """
 
 from __future__ import annotations
@@ -11,12 +13,12 @@ import json
 import logging
 import os
 import re
+import stat
 import sys
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from math import isfinite
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
 
 from ._exit_codes import FAILED, FLAWED, OK, USAGE
@@ -30,10 +32,16 @@ __all__ = ["run"]
 
 _QUOTED: Final = re.compile(r"(['\"]).*\1", re.DOTALL)
 _LONGEST: Final = 600.0
+_MOST_ARGUMENTS: Final = 4 * 1024 * 1024
+_A_NAME: Final = "the option takes a file's name, and what was given is not shown"
 
 
 class _MistakeError(Exception):
-    """The command line means nothing; the message says why and quotes none of it."""
+    """The command line means nothing, or cannot be followed; the message quotes none of it."""
+
+    def __init__(self, words: str, *, code: int = USAGE) -> None:
+        self.code = code
+        super().__init__(words)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -66,9 +74,9 @@ def run(argv: Sequence[str]) -> int:
         with _silence():
             seen = anyio.run(look, plan)
     except _MistakeError as mistake:
-        return _usage(str(mistake))
+        return _mistaken(str(mistake), mistake.code)
     except (TypeError, ValueError) as error:  # of the Gateway's options; they echo nothing
-        return _usage(str(error))
+        return _mistaken(str(error), USAGE)
     code = _code(seen)
     from ._check_words import as_json, as_text  # noqa: PLC0415 - as above
 
@@ -104,8 +112,8 @@ def _credentials(asked: argparse.Namespace) -> CredentialProvider | None:
 
     kind = Bearer if asked.api_key is None else partial(ApiKey, header=asked.api_key)
     if asked.token_file is not None:
-        with Path(asked.token_file).open("rb"):  # not there, or not ours to read: said at once
-            return FileCredentials(asked.token_file, kind=kind)
+        _file("--token-file", asked.token_file, most=0)  # what is wrong with it, said at once
+        return FileCredentials(asked.token_file, kind=kind)
     if asked.token_env is None:
         if asked.api_key is not None:
             raise _MistakeError(
@@ -127,7 +135,11 @@ def _arguments(asked: argparse.Namespace) -> Mapping[str, Any]:
     if asked.call is None:
         raise _MistakeError("--args are the arguments of --call")
     text: str = asked.args
-    data = Path(text[1:]).read_bytes() if text.startswith("@") else text.encode()
+    data = text.encode("utf-8", "surrogateescape")
+    if text.startswith("@"):
+        data = _file("--args", text[1:], most=_MOST_ARGUMENTS)
+    if len(data) > _MOST_ARGUMENTS:
+        raise _MistakeError(f"--args: must be at most {_MOST_ARGUMENTS >> 20} MiB")
     try:
         value = strict_json.loads(data)
     except UnreadableAnswerError as error:
@@ -135,6 +147,28 @@ def _arguments(asked: argparse.Namespace) -> Mapping[str, Any]:
     if not isinstance(value, dict):
         raise _MistakeError('--args: must be a JSON object, such as {"q": "W-7712"}')
     return cast("dict[str, Any]", value)
+
+
+def _file(option: str, path: str, *, most: int) -> bytes:
+    """The beginning of a file that an option names, one byte longer than it may be at the most.
+
+    A name that is none may be a token, and is therefore not repeated; what the system says of it is
+    a fixed sentence, or is left out.
+    """
+    try:
+        opened = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))  # no pipe is waited for
+        try:
+            if stat.S_ISREG(os.fstat(opened).st_mode):
+                with open(opened, "rb", closefd=False) as file:
+                    return file.read(most + 1)
+        finally:
+            os.close(opened)
+        why = "it is no regular file"
+    except OSError as error:
+        why = os.strerror(error.errno) if error.errno is not None else type(error).__name__
+    except ValueError:  # a NUL in the name
+        why = "that is no name of a file"
+    raise _MistakeError(f"the file of {option} cannot be read ({why}); {_A_NAME}", code=FAILED)
 
 
 @contextmanager
@@ -148,9 +182,9 @@ def _silence() -> Generator[None]:
         logging.disable(before)
 
 
-def _usage(words: str) -> int:
+def _mistaken(words: str, code: int) -> int:
     print(f"surefoot check: {words}. See surefoot check --help.", file=sys.stderr)
-    return USAGE
+    return code
 
 
 def _seconds(text: str) -> float:

@@ -2,22 +2,23 @@
 
 Every answer that went over the wire is read as strictly as surefoot can (R92 to R98, D25), whatever
 the check itself was content with; what an answer states about waiting and consent is held to its
-grammar.
+grammar. What the check left, or did not keep, is no fault of the gateway's: it is named as not
+judged, and so is never taken for sound.
 """
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 from surefoot.errors import UnreadableAnswerError
 from surefoot.wire import RawAnswer, RequestId, SseDecoder, read_head, safe_answer, safe_event
 
-from ._check_tap import Exchange
+from ._check_tap import MOST_BYTES, MOST_EXCHANGES, Exchange, Tape
 
-__all__ = ["THROTTLE_HEADERS", "Problem", "Read", "read_strictly", "schemes_of"]
+__all__ = ["THROTTLE_HEADERS", "Problem", "Read", "Unjudged", "read_strictly", "schemes_of"]
 
 THROTTLE_HEADERS: Final = (
     "retry-after",
@@ -32,7 +33,6 @@ THROTTLE_HEADERS: Final = (
 )
 """Header names by which servers speak of limits; surefoot itself reads the first alone."""
 
-_MOST_BYTES: Final = 16 * 1024 * 1024
 _ANY_WRAPPER: Final = 47  # zlib's word for: gzip or zlib, as the data itself says
 
 _SCHEMES: Final = ("bearer", "basic", "dpop", "digest", "negotiate", "aws4-hmac-sha256")
@@ -52,15 +52,35 @@ class Problem:
     """What it means, in words."""
 
 
+Why = Literal["left", "too-large", "too-many"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Unjudged:
+    """An answer, or the rest of one, that was not read."""
+
+    method: str
+    """The JSON-RPC method that was asked."""
+
+    why: Why
+    """As a fixed word."""
+
+    means: str
+    """What it means, in words."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Read:
     """What the strict reading found."""
 
     answers: int
-    """Answers that were read."""
+    """Answers that were read, whole or in part."""
 
     problems: tuple[Problem, ...]
     """What is wrong with them, each once."""
+
+    unjudged: tuple[Unjudged, ...]
+    """What was not read of them, each once."""
 
 
 _MEANS: Final[dict[str, str]] = {
@@ -72,7 +92,7 @@ _MEANS: Final[dict[str, str]] = {
     "redirect": "it redirects; a client should be given the address that answers",
     "no-reply": "a failure without a JSON-RPC body: its status is all that a client can be told",
     "compressed": "it compresses its answer in a way that it was not asked for, or badly",
-    "cut": "the answer broke off, or was still going on when the check ended",
+    "cut": "the answer broke off",
     "no-answer": "the connection ended without an answer, or none came in time",
     "content-type": "a body that is neither application/json nor text/event-stream",
     "content-type-parameter": "its Content-Type has a parameter other than charset=utf-8",
@@ -82,7 +102,23 @@ _MEANS: Final[dict[str, str]] = {
 _UNREADABLE: Final = "it cannot be read in exactly one way, and is refused as unreadable"
 
 
-def read_strictly(sent: Iterable[Exchange], origin: tuple[str, str, int] | None) -> Read:
+_UNJUDGED: Final[dict[Why, str]] = {
+    "left": "the check was over before its answer was; what had not come is not judged",
+    "too-large": f"of its answer no more than {MOST_BYTES >> 20} MiB were read; the rest is not "
+    "judged",
+    "too-many": f"after {MOST_EXCHANGES} requests no more answers were read",
+}
+
+
+class _NotJudgedError(Exception):
+    """The reading came to where the check left, or to the end of what it kept."""
+
+    def __init__(self, why: Why) -> None:
+        self.why: Why = why
+        super().__init__(why)
+
+
+def read_strictly(sent: Tape, origin: tuple[str, str, int] | None) -> Read:
     """Read every answer as strictly as can be.
 
     Args:
@@ -91,14 +127,24 @@ def read_strictly(sent: Iterable[Exchange], origin: tuple[str, str, int] | None)
     """
     answers = 0
     found: dict[Problem, None] = {}
-    for exchange in sent:
+    unjudged: dict[Unjudged, None] = {}
+    for exchange in sent.kept:
         if exchange.outgoing is None or exchange.outgoing.kind != "request":
             continue
+        method = exchange.method
         answers += exchange.status is not None
-        for rule in _rules_broken(exchange, origin):
-            means = _MEANS.get(rule, _UNREADABLE)
-            found[Problem(method=exchange.method, rule=rule, means=means)] = None
-    return Read(answers=answers, problems=tuple(found))
+        try:
+            for rule in _rules_broken(exchange, origin):
+                means = _MEANS.get(rule, _UNREADABLE)
+                found[Problem(method=method, rule=rule, means=means)] = None
+        except _NotJudgedError as stop:
+            unjudged[_unjudged(method, stop.why)] = None
+    unjudged |= {_unjudged(method, "too-many"): None for method in sorted(sent.missed)}
+    return Read(answers=answers, problems=tuple(found), unjudged=tuple(unjudged))
+
+
+def _unjudged(method: str, why: Why) -> Unjudged:
+    return Unjudged(method=method, why=why, means=_UNJUDGED[why])
 
 
 def schemes_of(exchange: Exchange) -> list[str]:
@@ -110,25 +156,35 @@ def schemes_of(exchange: Exchange) -> list[str]:
 
 
 def _rules_broken(exchange: Exchange, origin: tuple[str, str, int] | None) -> Iterator[str]:
+    """Every rule that an answer breaks.
+
+    Raises:
+        _NotJudgedError: the rest of it was not read.
+    """
     status = exchange.status
     if status is None:
+        if exchange.ended == "left":
+            raise _NotJudgedError("left")
         yield "no-answer"
         return
     yield from _head_rules(exchange, status, origin)
-    body = _decoded(exchange)
+    head = read_head(status, exchange.lines, policy="strict", origin=origin)
+    if head.rule is not None and 200 <= status < 300:
+        yield head.rule
+        return
+    body = _body(exchange)
     if body is None:
         yield "compressed"
         return
-    media = read_head(status, exchange.lines, policy="strict", origin=origin).media
     asked = exchange.outgoing.id if exchange.outgoing is not None else None
-    if media == "events" and 200 <= status < 300:
+    if head.media == "events" and 200 <= status < 300:
         yield from _stream_rules(body, asked)
         return
-    if not exchange.whole:
-        yield "cut"
+    if body.then is not None:
+        yield from body.end()
         return
     checked = safe_answer(
-        RawAnswer(status, exchange.lines, body),
+        RawAnswer(status, exchange.lines, body.data),
         request_id=asked,
         policy="strict",
         origin=origin,
@@ -160,25 +216,58 @@ def _head_rules(
         yield "challenge"
 
 
-def _decoded(exchange: Exchange) -> bytes | None:
-    """The body without its coding; ``None`` where it was coded in another way, or badly."""
+@dataclass(frozen=True, slots=True)
+class _Body:
+    """As much of a body as there is to read, without its coding."""
+
+    data: bytes
+    then: Literal["cut"] | Why | None
+    """Why there is no more; ``None`` where this is all of it."""
+
+    def end(self) -> Iterator[str]:
+        """Say what it means that there is no more.
+
+        Raises:
+            _NotJudgedError: it is no fault of the gateway's.
+        """
+        if self.then == "cut":
+            yield self.then
+        elif self.then is not None:
+            raise _NotJudgedError(self.then)
+
+
+def _body(exchange: Exchange) -> _Body | None:
+    """The body; ``None`` where it was coded in another way than was asked for, or badly."""
+    data = bytes(exchange.body)
+    then: Literal["cut"] | Why | None = None
+    if not exchange.kept:
+        then = "too-large"
+    elif exchange.ended != "whole":
+        then = "cut" if exchange.ended == "broken" else "left"
     coding = b",".join(exchange.values(b"content-encoding")).strip().lower()
-    body = bytes(exchange.body)
-    if coding in (b"", b"identity") or not body:
-        return body
+    if coding in (b"", b"identity") or not data:
+        return _Body(data, then)
     if coding not in (b"gzip", b"x-gzip", b"deflate"):
         return None
+    decoder = zlib.decompressobj(_ANY_WRAPPER)
     try:
-        return zlib.decompressobj(_ANY_WRAPPER).decompress(body, _MOST_BYTES)
+        data = decoder.decompress(data, MOST_BYTES)
     except zlib.error:
         return None
+    if decoder.unconsumed_tail:
+        return _Body(data, "too-large")
+    return None if then is None and not decoder.eof else _Body(data, then)
 
 
-def _stream_rules(body: bytes, asked: RequestId | None) -> Iterator[str]:
-    """What is wrong with an event stream, up to its first bad event."""
+def _stream_rules(body: _Body, asked: RequestId | None) -> Iterator[str]:
+    """What is wrong with an event stream, up to its first bad event, or to the reply.
+
+    Raises:
+        _NotJudgedError: neither was in what was read.
+    """
     decoder = SseDecoder()
     try:
-        for block in decoder.feed(body):
+        for block in decoder.feed(body.data):
             event = safe_event(block, request_id=asked, policy="strict")
             if event.kind == "unreadable":
                 yield event.rule or "unreadable"
@@ -188,4 +277,6 @@ def _stream_rules(body: bytes, asked: RequestId | None) -> Iterator[str]:
     except UnreadableAnswerError as error:
         yield error.rule
         return
-    yield "unanswered"
+    yield from body.end()
+    if body.then is None:
+        yield "unanswered"

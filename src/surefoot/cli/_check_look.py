@@ -1,7 +1,8 @@
 """The law of this file: one look at a gateway, through a Gateway, bounded, and told whatever comes.
 
 Nothing is repeated on an assumption: a tool that is called on request is sent once, or again only
-where it is proven that it never left.
+where it is proven that it never left. Whatever ends the check, it is told whether that tool may
+have run.
 """
 
 from __future__ import annotations
@@ -13,13 +14,20 @@ from typing import Any, Final, Literal, cast
 import anyio
 
 from surefoot.credentials import CredentialProvider
-from surefoot.errors import SurefootError, ToolError, UnreadableAnswerError
+from surefoot.errors import (
+    CredentialError,
+    DeadlineExceededError,
+    MayHaveRunError,
+    SurefootError,
+    ToolError,
+    UnreadableAnswerError,
+)
 from surefoot.gateway import GatewaySession
 from surefoot.policy import Replay
-from surefoot.wire import is_private, origin_of, strict_json
+from surefoot.wire import SseDecoder, is_private, origin_of, strict_json
 
-from ._check_answers import THROTTLE_HEADERS, Problem, Read, read_strictly, schemes_of
-from ._check_tap import Exchange, TappedGateway
+from ._check_answers import THROTTLE_HEADERS, Problem, Read, Unjudged, read_strictly, schemes_of
+from ._check_tap import Exchange, TappedCredentials, TappedGateway
 from ._show_fields import plain
 
 __all__ = ["Called", "Look", "Plan", "ToolSeen", "look"]
@@ -36,6 +44,9 @@ _HINTS: Final[tuple[tuple[Hint, str, str], ...]] = (
 
 _WORDS: Final = 300
 """Characters of a text of the server's that are shown."""
+
+_FAREWELL: Final = 2.0
+"""Seconds for leaving, after a call that took all the time that there was."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +78,8 @@ class ToolSeen:
 class Called:
     """What became of the one call that was asked for."""
 
-    tool: str
+    tool: str | None
+    """Which; ``None`` where the server lists no such tool: then it is only the user's word."""
     answered: bool
     """The tool answered, and did not say that it failed."""
     words: str
@@ -105,6 +117,11 @@ class Look:
         """What is wrong with its answers."""
         return () if self.strictly is None else self.strictly.problems
 
+    @property
+    def unjudged(self) -> tuple[Unjudged, ...]:
+        """What was not read of its answers."""
+        return () if self.strictly is None else self.strictly.unjudged
+
 
 async def look(plan: Plan) -> Look:
     """Connect, list the tools, make the call that was asked for, and say what was seen.
@@ -112,10 +129,11 @@ async def look(plan: Plan) -> Look:
     Raises:
         TypeError, ValueError: the URL is none that can be sent to; it is not echoed.
     """
+    given = None if plan.credentials is None else TappedCredentials(plan.credentials)
     gateway = TappedGateway(
         plan.url,
         credential_headers=frozenset({plan.credential_header.lower()}),
-        credentials=plan.credentials,
+        credentials=given,
         replay=Replay(policy="app-authorized"),
     )
     where = origin_of(plan.url) or ("", "", 0)
@@ -125,17 +143,27 @@ async def look(plan: Plan) -> Look:
             async with gateway.session() as session:
                 seen.connected = True
                 seen.server = _named(getattr(session.client, "server_info", None))
-                await _look_inside(session, plan, seen)
+                await _look_inside(session, plan, seen, patience)
         except Exception as error:  # noqa: BLE001 - whatever it is, it is told and not raised
             seen.failed = _words_of(error)
+            if (
+                given is not None
+                and given.reason is not None
+                and isinstance(error, CredentialError)
+            ):
+                seen.failed = _words_of(CredentialError(given.reason))
     if patience.cancelled_caught:
         seen.failed = f"not done after {plan.timeout:g} s"
-    _sum_up(seen, gateway, given=plan.credentials is not None)
+    if plan.call is not None and seen.called is None:
+        seen.called = _ended_before(plan.call, gateway)
+    _sum_up(seen, gateway, given=given is not None)
     seen.strictly = read_strictly(gateway.sent, where)
     return seen
 
 
-async def _look_inside(session: GatewaySession, plan: Plan, seen: Look) -> None:
+async def _look_inside(
+    session: GatewaySession, plan: Plan, seen: Look, patience: anyio.CancelScope
+) -> None:
     seen.tools = [
         ToolSeen(name=str(tool.name), hints=_hints_of(tool)) for tool in await session.tools()
     ]
@@ -143,24 +171,40 @@ async def _look_inside(session: GatewaySession, plan: Plan, seen: Look) -> None:
         return
     if plan.call not in {tool.name for tool in seen.tools}:
         words = "not called: the server lists no such tool"
-        seen.called = Called(tool=plan.call, answered=False, words=words)
+        seen.called = Called(tool=None, answered=False, words=words)
         return
+    # The session ends the call itself, because it knows whether the call has left by then.
+    left = max(patience.deadline - anyio.current_time(), 0.001)
+    patience.deadline += _FAREWELL
+    answered = False
     try:
-        answer = await session.call(plan.call, plan.arguments)
+        answer = await session.call(plan.call, plan.arguments, timeout=left)
     except ToolError as error:
-        text = plain(_text_in(error.result), most=_WORDS)
-        words = f"it ran, and says that it failed: {text}"
-        seen.called = Called(tool=plan.call, answered=False, words=words)
+        words = f"it ran, and says that it failed: {plain(_text_in(error.result), most=_WORDS)}"
+    except DeadlineExceededError:
+        words = f"not called: the {plan.timeout:g} s were over before it was sent"
     except Exception as error:  # noqa: BLE001 - told, as above
-        seen.called = Called(tool=plan.call, answered=False, words=_words_of(error))
+        words = _words_of(error)
+        if isinstance(error, MayHaveRunError) and error.cause == "deadline":
+            words = f"no answer within the {plan.timeout:g} s of this check: {words}"
     else:
+        answered = True
         words = f"it ran, and answered: {plain(answer.text, most=_WORDS)}"
-        seen.called = Called(tool=plan.call, answered=True, words=words)
+    seen.called = Called(tool=plan.call, answered=answered, words=words)
+
+
+def _ended_before(tool: str, gateway: TappedGateway) -> Called:
+    """What is known of a call where the check ended before it was told: the wire alone knows."""
+    if any(one.method == "tools/call" for one in gateway.sent.kept):
+        words = "it may have run: the check ended before its answer came"
+        return Called(tool=tool, answered=False, words=words)
+    words = "not called: the check ended before that"
+    return Called(tool=None, answered=False, words=words)
 
 
 def _sum_up(seen: Look, gateway: TappedGateway, *, given: bool) -> None:
     """Say what the wire shows; from below come fixed words alone."""
-    sent = gateway.sent
+    sent = gateway.sent.kept
     for exchange in reversed(sent):
         if exchange.version is not None:
             seen.protocol = plain(exchange.version, most=40)
@@ -169,7 +213,7 @@ def _sum_up(seen: Look, gateway: TappedGateway, *, given: bool) -> None:
         stateless = any(one.outgoing is not None and one.outgoing.has_result_type for one in sent)
         seen.era = "stateless" if stateless and not _shook_hands(sent) else "sessions"
     if seen.server is None:
-        seen.server = _server_in(gateway.read)
+        seen.server = _server_in(gateway.read.kept)
     refused = [one for one in sent if one.status in (401, 403)]
     named = [scheme for one in refused for scheme in schemes_of(one)]
     seen.demands = list(dict.fromkeys(named)) or (["unnamed"] if refused else [])
@@ -207,15 +251,20 @@ def _server_in(read: list[Exchange]) -> str | None:
     for exchange in read:
         if exchange.method != "initialize" or exchange.status != 200:
             continue
-        body = bytes(exchange.body)
-        if body[:1] != b"{":
-            body = b"".join(line[6:] for line in body.splitlines() if line[:6] == b"data: ")
-        try:
-            message = cast("Any", strict_json.loads(body))
-            return _named(message["result"]["serverInfo"])
-        except (UnreadableAnswerError, KeyError, TypeError):
-            continue
+        for text in _messages_in(bytes(exchange.body)):
+            try:
+                message = cast("Any", strict_json.loads(text))
+                return _named(message["result"]["serverInfo"])
+            except (UnreadableAnswerError, KeyError, TypeError):
+                continue
     return None
+
+
+def _messages_in(body: bytes) -> list[bytes]:
+    """The messages of a body that we wrote ourselves: one JSON text, or a stream of events."""
+    if body[:1] == b"{":
+        return [body]
+    return [block.data for block in SseDecoder().feed(body) if block.data]
 
 
 def _named(info: Any) -> str | None:

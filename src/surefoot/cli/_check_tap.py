@@ -2,7 +2,8 @@
 
 Two taps stand in a check: one below the stack, which sees what the server sent, and one above it,
 which sees what a client reads of that. A word is shown only from above, where it was scrubbed; from
-below come nothing but fixed words and numbers.
+below come nothing but fixed words and numbers. What was not kept, and who ended an answer, is
+written down as well: no gateway is blamed for what the check itself left or passed over.
 """
 
 from __future__ import annotations
@@ -11,17 +12,32 @@ import sys
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Final, Self
+from typing import Any, Final, Literal, Self
 
+from surefoot.credentials import (
+    AuthorizationRequired,
+    Credential,
+    CredentialProvider,
+    CredentialRequest,
+    Issued,
+)
+from surefoot.errors import CredentialError
 from surefoot.gateway import Gateway
 from surefoot.wire import HeaderLine, Outgoing, read_request
 
-__all__ = ["Exchange", "TappedGateway"]
+__all__ = [
+    "MOST_BYTES",
+    "MOST_EXCHANGES",
+    "Exchange",
+    "Tape",
+    "TappedCredentials",
+    "TappedGateway",
+]
 
-_MOST_BYTES: Final = 4 * 1024 * 1024
-"""Bytes of one body that are kept; what is longer is not judged."""
+MOST_BYTES: Final = 4 * 1024 * 1024
+"""Bytes of one body that are kept; what is behind them is not judged."""
 
-_MOST: Final = 200
+MOST_EXCHANGES: Final = 200
 """Exchanges that are kept; a check makes a dozen."""
 
 
@@ -40,8 +56,10 @@ class Exchange:
     status: int | None = None
     lines: tuple[HeaderLine, ...] = ()
     body: bytearray = field(default_factory=bytearray)
-    whole: bool = False
-    """Whether the body came to its end, and all of it was kept."""
+    ended: Literal["whole", "broken", "left"] = "left"
+    """How: it came to its end, it broke off or never came, or the check was gone before."""
+    kept: bool = True
+    """Whether all that came of the body is in ``body``."""
 
     def __repr__(self) -> str:
         """Show the shape alone."""
@@ -57,15 +75,58 @@ class Exchange:
         return [value for line, value in self.lines if line.lower() == name]
 
 
+class Tape:
+    """What passed one tap, in order, up to a bound."""
+
+    __slots__ = ("kept", "missed")
+
+    def __init__(self) -> None:
+        self.kept: list[Exchange] = []
+        self.missed: set[str] = set()
+        """The methods of what came after the bound, and is not kept."""
+
+    def add(self, exchange: Exchange) -> None:
+        """Keep one, where there is room; that a tool was called is never forgotten."""
+        if len(self.kept) < MOST_EXCHANGES or exchange.method == "tools/call":
+            self.kept.append(exchange)
+        else:
+            self.missed.add(exchange.method)
+
+
+class TappedCredentials:
+    """Asks another provider, and remembers its own phrase for why there was nothing to send."""
+
+    __slots__ = ("_inner", "reason")
+
+    def __init__(self, inner: CredentialProvider) -> None:
+        self._inner = inner
+        self.reason: str | None = None
+        """Fixed words of the provider's; ``None`` while it vends."""
+
+    def __getattr__(self, name: str) -> Any:
+        """What else a provider may say of itself, such as ``refreshable``."""
+        return getattr(self._inner, name)
+
+    async def vend(
+        self, request: CredentialRequest, /
+    ) -> Issued | Credential | AuthorizationRequired:
+        """Hand on what the provider answers."""
+        try:
+            return await self._inner.vend(request)
+        except CredentialError as error:
+            self.reason = error.reason
+            raise
+
+
 class TappedGateway(Gateway):
     """A Gateway whose stack has a tap below it and another above it."""
 
     def __init__(self, url: str, *, credential_headers: frozenset[str], **options: Any) -> None:
         super().__init__(url, **options)
-        self.sent: list[Exchange] = []
-        """What went over the wire, in order."""
-        self.read: list[Exchange] = []
-        """What the client saw, in order."""
+        self.sent = Tape()
+        """What went over the wire."""
+        self.read = Tape()
+        """What the client saw."""
         self._credential_headers = credential_headers
 
     @property
@@ -81,11 +142,9 @@ class TappedGateway(Gateway):
 class _Tap:
     """Hands every request down and every answer up, and keeps a copy of both."""
 
-    def __init__(
-        self, below: Any, kept: list[Exchange], credential_headers: frozenset[str]
-    ) -> None:
+    def __init__(self, below: Any, tape: Tape, credential_headers: frozenset[str]) -> None:
         self._below = below
-        self._kept = kept
+        self._tape = tape
         self._credential_headers = credential_headers
         kind: type[Any] = below.__class__
         family = kind.__module__.partition(".")[0]
@@ -103,9 +162,12 @@ class _Tap:
             in_session="mcp-session-id" in request.headers,
             signed=any(name in request.headers for name in self._credential_headers),
         )
-        if len(self._kept) < _MOST:
-            self._kept.append(exchange)
-        response = await self._below.handle_async_request(request)
+        self._tape.add(exchange)
+        try:
+            response = await self._below.handle_async_request(request)
+        except Exception:
+            exchange.ended = "broken"
+            raise
         exchange.status = response.status_code
         exchange.lines = tuple(response.headers.raw)
         family = sys.modules[type(request).__module__.partition(".")[0]]
@@ -144,13 +206,21 @@ def _tapped(base: type) -> type:
 
         async def __aiter__(self) -> AsyncIterator[bytes]:
             exchange = self._exchange
-            fits = True
-            async for part in self._stream:
-                fits = fits and len(exchange.body) + len(part) <= _MOST_BYTES
-                if fits:
-                    exchange.body += part
+            parts = aiter(self._stream)
+            while True:
+                # Only what the stream raises broke off; what comes down from above has left.
+                try:
+                    part = await anext(parts)
+                except StopAsyncIteration:
+                    exchange.ended = "whole"
+                    return
+                except Exception:
+                    exchange.ended = "broken"
+                    raise
+                room = MOST_BYTES - len(exchange.body)
+                exchange.kept = exchange.kept and len(part) <= room
+                exchange.body += part[:room]
                 yield part
-            exchange.whole = fits
 
         async def aclose(self) -> None:
             await self._stream.aclose()

@@ -78,6 +78,9 @@ def as_json(seen: Look, *, exit_code: int) -> dict[str, Any]:
                 {"method": one.method, "rule": one.rule, "means": one.means}
                 for one in seen.problems
             ],
+            "unjudged": [
+                {"method": one.method, "why": one.why, "means": one.means} for one in seen.unjudged
+            ],
         },
         "exit_code": exit_code,
     }
@@ -100,7 +103,8 @@ def _rows(seen: Look) -> Iterator[tuple[str, str]]:
     yield "throttle", _throttle(seen)
     yield from _tools(seen)
     if seen.called is not None:
-        yield "called", f"{plain(seen.called.tool, most=_SAFE_NAME)}: {seen.called.words}"
+        tool = "" if seen.called.tool is None else f"{plain(seen.called.tool, most=_SAFE_NAME)}: "
+        yield "called", f"{tool}{seen.called.words}"
     yield from _would(seen)
     yield from _wrong(seen)
 
@@ -170,7 +174,9 @@ def _wrong(seen: Look) -> Iterator[tuple[str, str]]:
         answers = 0 if seen.strictly is None else seen.strictly.answers
         nothing = "nothing, read strictly" if answers else "nothing was read"
         yield "wrong", f"{nothing} ({counted(answers, 'answer')})"
-        return
     for number, one in enumerate(seen.problems):
         method = plain(one.method, most=_SAFE_NAME)
         yield "" if number else "wrong", f"{method}: {one.means} [{one.rule}]"
+    for number, one in enumerate(seen.unjudged):
+        method = plain(one.method, most=_SAFE_NAME)
+        yield "" if number else "unjudged", f"{method}: {one.means} [{one.why}]"
