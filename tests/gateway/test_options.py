@@ -6,12 +6,14 @@ is most often a secret.
 
 from __future__ import annotations
 
+import sys
 import traceback
 from typing import Any, Final
 
 import pytest
 
 from surefoot import Bearer, Gateway, Headers, Replay, Retry
+from surefoot.gateway._sdk import http_library
 from surefoot.testing import RecordingSink
 
 URL: Final = "https://gateway.example.com/mcp"
@@ -200,3 +202,11 @@ def test_what_is_declared_is_not_changed_by_changing_what_was_passed() -> None:
     scopes.append("tools.admin")
     assert gateway._options.headers == {"x-tenant": "blue"}
     assert gateway._options.scopes == ("tools.read",)
+
+
+def test_a_missing_http_library_is_not_told_as_a_wrong_url(monkeypatch: pytest.MonkeyPatch) -> None:
+    """R72. What is named is what has to be mended."""
+    needed = http_library().__name__
+    monkeypatch.setitem(sys.modules, needed, None)
+    with pytest.raises(ImportError, match=needed):
+        Gateway(URL)

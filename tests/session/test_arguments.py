@@ -23,6 +23,12 @@ CANARY = "canary-4be1-do-not-echo"
         ({"arguments": {"q": object()}}, TypeError, "arguments: "),
         ({"arguments": {"q": {CANARY}, "r": object()}}, TypeError, "arguments: "),
         ({"arguments": {1: "W-7712"}}, TypeError, "arguments: "),
+        ({"name": 3}, TypeError, "name: "),
+        ({"name": None}, TypeError, "name: "),
+        ({"name": ""}, ValueError, "name: "),
+        ({"meta": CANARY}, TypeError, "meta: "),
+        ({"meta": {"key": object(), "other": CANARY}}, TypeError, "meta: "),
+        ({"meta": {1: "key"}}, TypeError, "meta: "),
         ({"timeout": CANARY}, TypeError, "timeout: "),
         ({"timeout": True}, TypeError, "timeout: "),
         ({"timeout": 0}, ValueError, "timeout: "),
@@ -33,17 +39,25 @@ async def test_a_wrong_argument_is_named_and_the_session_lives(
     given: dict[str, Any], kind: type[Exception], named: str
 ) -> None:
     """R71, R72. The option is named, no text is echoed, nothing is sent, the next call works."""
+    settings = {option: value for option, value in given.items() if option != "name"}
     with FaultyGateway() as gateway:
         async with Gateway(gateway.url).session() as session:
             await session.tools()
             before = len(gateway.journal)
             with pytest.raises(kind) as caught:
-                await session.call("search", **given)
+                await session.call(given.get("name", "search"), **settings)
             assert str(caught.value).startswith(named)
             assert CANARY not in str(caught.value)
             assert len(gateway.journal) == before
             answer = await session.call("search", {"q": "W-7712"})
             assert answer.text == "found W-7712"
+
+
+async def test_a_call_outside_of_the_session_says_where_it_belongs() -> None:
+    """R71."""
+    session = Gateway("https://gateway.example.com/mcp").session()
+    with pytest.raises(RuntimeError, match="not open: use it inside its own async with"):
+        await session.call("search")
 
 
 async def test_why_no_credential_could_be_had_reaches_the_caller(

@@ -125,8 +125,9 @@ def check_options(
 def _endpoint(url: str) -> Endpoint:
     """The endpoint of a URL that the HTTP library at hand can send to; any other ends here."""
     endpoint = Endpoint(url)
+    library = http_library()  # one that is missing is no fault of the URL
     try:
-        http_library().URL(url)
+        library.URL(url)
         sendable = True
     except Exception:  # noqa: BLE001 - InvalidURL, UnicodeError: its text quotes the URL
         sendable = False
@@ -221,17 +222,27 @@ def _wrong(option: str, rule: str) -> TypeError:
     return TypeError(f"{option}: must be {rule}")
 
 
-def checked_arguments(arguments: object) -> dict[str, Any]:
-    """A tool call's arguments, held to what JSON can say, before the SDK's writer trips over them.
+def checked_tool(name: object) -> str:
+    """The name of a tool that is to be called.
+
+    Raises:
+        TypeError: it is no str.
+        ValueError: it is empty.
+    """
+    return _a_word("name", name, "the tool's name, a non-empty str")
+
+
+def checked_members(option: str, members: object) -> dict[str, Any]:
+    """What goes into a tool call, held to what JSON can say, before the SDK's writer trips over it.
 
     Raises:
         TypeError: they are no mapping, or hold something that JSON has no word for.
     """
-    if arguments is None:
+    if members is None:
         return {}
-    if not isinstance(arguments, Mapping):
-        raise _wrong("arguments", "a mapping of names to JSON values, or None")
-    given: dict[Any, Any] = dict(cast("Mapping[Any, Any]", arguments))
+    if not isinstance(members, Mapping):
+        raise _wrong(option, "a mapping of names to JSON values, or None")
+    given: dict[Any, Any] = dict(cast("Mapping[Any, Any]", members))
     try:
         strict_json.dumps(given)
     except Exception:  # noqa: BLE001 - whatever the serialiser says, it quotes the value
@@ -239,5 +250,5 @@ def checked_arguments(arguments: object) -> dict[str, Any]:
     else:
         broken = False
     if broken or not all(isinstance(name, str) for name in given):
-        raise _wrong("arguments", "a mapping of names to JSON values; one of these is not JSON")
+        raise _wrong(option, "a mapping of names to JSON values; one of these is not JSON")
     return given

@@ -24,7 +24,7 @@ from surefoot.transports import CallContext, calling
 
 from ._answers import ToolAnswer, error_in, is_the_servers, raise_for_outcome, the_one_in
 from ._connection import Connection
-from ._options import checked_arguments, seconds
+from ._options import checked_members, checked_tool, seconds
 from ._sdk import call_settings
 
 if TYPE_CHECKING:
@@ -160,11 +160,14 @@ class GatewaySession:
             AuthorizationRequiredError: a person must consent first; it did not run.
             DeadlineExceededError: the timeout passed before anything was sent.
             SessionLostError: the server no longer knew this session; it did not run.
-            TypeError: ``arguments`` are not JSON, or ``timeout`` is no number.
-            ValueError: ``timeout`` is not above 0.
+            TypeError: ``name`` is no str, ``arguments`` or ``meta`` are not JSON, or ``timeout`` is
+                no number.
+            ValueError: ``name`` is empty, or ``timeout`` is not above 0.
             mcp.MCPError: (``McpError`` on 1.x) the server answered with an error of its own.
         """
-        given = checked_arguments(arguments)
+        name = checked_tool(name)
+        given = checked_members("arguments", arguments)
+        beside = call_settings(None if meta is None else checked_members("meta", meta))
         patient = seconds("timeout", timeout)
         context = CallContext(ends=None if patient is None else self._clock.monotonic() + patient)
         result: Any = None
@@ -174,7 +177,7 @@ class GatewaySession:
                 connection = await self._listed(connection)
             try:
                 with connection.in_use(), calling(context):
-                    result = await connection.client.call_tool(name, given, **call_settings(meta))
+                    result = await connection.client.call_tool(name, given, **beside)
             except Exception as error:  # noqa: BLE001 - told apart there
                 raise self._failed(error, context, connection, name) from None
             except BaseException:
@@ -230,7 +233,7 @@ class GatewaySession:
     async def _ready(self) -> Connection:
         """The connection, or a new one where it was lost: one for all who wait for it (D35)."""
         if self._connection is None:
-            raise RuntimeError("the session is not open")
+            raise RuntimeError("the session is not open: use it inside its own async with")
         if self._connection.lost:
             async with self._opening:
                 old: Any = self._connection
