@@ -1,4 +1,4 @@
-"""The law of this file: a test sees the same world everywhere: no proxy, no luck, both loops.
+"""The law of this file: the world is the same for each test: no proxy, no certificates, no luck.
 
 Two environments run these tests. With mcp 2.x all of `tests/` runs except `tests/mcp1/`. With
 mcp 1.x, which has another HTTP family and other module names, `tests/mcp1/` runs and each file that
@@ -45,6 +45,9 @@ def pytest_configure() -> None:
         foreign = name.lower() in _FOREIGN or name.startswith(_FOREIGN_PREFIXES)
         if foreign and name not in _OURS:
             del os.environ[name]
+    # Reading certificates takes longer than a whole call over loopback, where nobody speaks TLS.
+    os.environ.pop("SSL_CERT_FILE", None)
+    os.environ["SSL_CERT_DIR"] = str(DATA)
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:

@@ -1,4 +1,4 @@
-"""The law of this file: no test here speaks TLS, asks a metadata service, or finds keys around."""
+"""The law of this file: no test here asks a metadata service, or finds keys around."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from importlib.util import find_spec
 
 import pytest
 
-from support.no_tls import no_certificates
 from surefoot.testing import AgentCoreStandIn
 
-__all__ = ["no_certificates", "stand_in"]
+__all__ = ["stand_in"]
 
 collect_ignore_glob = [] if find_spec("botocore") and find_spec("boto3") else ["test_*.py"]
 """The extra: without it nothing here can run."""
