@@ -6,9 +6,9 @@ errors <- policy | wire | evidence <- credentials <- transports | sinks <- gatew
 ```
 
 A room imports from rooms left of it, never from its own neighbours behind a `|`, and never another
-room's private file. `testing` may import up to `agentcore`; only `demo` imports it. `__main__.py` stands to
-the right of all, and starts `cli`. The pure rooms import nothing that has a clock, chance, a socket,
-a loop or a log. An import inside a function, under `TYPE_CHECKING` or through
+room's private file. `testing` may import up to `agentcore`; only `demo` imports it. `__main__.py`
+starts `cli`, and stands to the right of all. The pure rooms import nothing that has a clock,
+chance, a socket, a loop or a log. An import inside a function, under `TYPE_CHECKING` or through
 `import_module("...")` counts as any other.
 
 Run without arguments it prints each breach as `path:line: message`, and exits with 1 if there is

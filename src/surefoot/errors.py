@@ -23,7 +23,9 @@ Cancellation is never turned into one of these.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, ClassVar, Final, Literal
 
 __all__ = [
     "AnswerTooLargeError",
@@ -41,6 +43,21 @@ __all__ = [
 ]
 
 _FactDict = dict[str, Any]
+
+_WHY: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "not-sent": "the server could not be reached",
+        "not-sent-in-time": "the time allowed for it ran out first",
+        "not-found": "the server knows no such name, or has no MCP endpoint at this address",
+        "rejected": "the server does not accept it, or has no MCP endpoint at this address",
+        "redirected": "the server points to another address, which is not followed",
+        "server-failure": "the server failed, or has no MCP endpoint at this address",
+        "no-answer": "no answer came back",
+        "cut-stream": "the connection was cut while the answer was under way",
+        "fence-full": "too many earlier calls that may have run are to be settled first",
+    }
+)
+"""What a cause means, for whoever reads a traceback and not the pages."""
 
 
 def _rebuild(kind: type[SurefootError], message: str, facts: _FactDict) -> SurefootError:
@@ -142,7 +159,8 @@ class NotSentError(SurefootError):
         self.tool = tool
         self.cause = cause
         what = "the request" if tool is None else f"tool {tool!r}"
-        super().__init__(f"{what} did not run: {cause}")
+        why = _WHY.get(cause)
+        super().__init__(f"{what} did not run: {cause}" + ("" if why is None else f", {why}"))
 
 
 class UnreadableAnswerError(SurefootError):

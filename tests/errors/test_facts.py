@@ -27,6 +27,7 @@ from surefoot.errors import (
     ToolError,
     UnreadableAnswerError,
 )
+from surefoot.wire import OUTCOMES
 
 URL = "https://consent.example/authorize?state=CANARY-0b7e&request_uri=urn:CANARY-0b7e"
 
@@ -59,13 +60,18 @@ SAMPLES: list[tuple[SurefootError, str, dict[str, Any]]] = [
     ),
     (
         NotSentError(cause="not-sent", tool="refund"),
-        "tool 'refund' did not run: not-sent",
+        "tool 'refund' did not run: not-sent, the server could not be reached",
         {"cause": "not-sent", "tool": "refund"},
     ),
     (
-        NotSentError(cause="rejected"),
-        "the request did not run: rejected",
-        {"cause": "rejected", "tool": None},
+        NotSentError(cause="no-answer"),
+        "the request did not run: no-answer, no answer came back",
+        {"cause": "no-answer", "tool": None},
+    ),
+    (
+        NotSentError(cause="cancelled"),
+        "the request did not run: cancelled",
+        {"cause": "cancelled", "tool": None},
     ),
     (
         UnreadableAnswerError(rule="duplicate-key"),
@@ -239,6 +245,12 @@ def test_a_bound_is_written_as_people_read_it(number: float, text: str) -> None:
     """B12. 16 MiB is not 1.67772e+07."""
     assert str(AnswerTooLargeError(rule="x", limit=number)).endswith(f" {text}")
     assert str(DeadlineExceededError(max_elapsed=number)).endswith(f" {text} s passed")
+
+
+def test_every_reason_that_is_explained_is_one_that_exists() -> None:
+    """D3. A cause that changes its name would lose its explanation unseen."""
+    explained = [cause for cause in OUTCOMES if ", " in str(NotSentError(cause=cause))]
+    assert len(explained) == len(room._WHY)
 
 
 @pytest.mark.parametrize("name", sorted(set(room.__all__) - {"SurefootError"}))

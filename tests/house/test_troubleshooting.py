@@ -76,13 +76,16 @@ WHEN_BUILT: Final[list[Callable[[], object]]] = [
     lambda: agentcore.gateway("http://gateway.example.com/mcp"),
 ]
 
+NOT_SENT: Final = ("not-sent", "not-found", "rejected", "server-failure")
+NO_CREDENTIAL: Final = ("credentials-failed", "unauthorized", "forbidden")
+
 WHEN_CALLED: Final[list[str]] = [
     str(errors.RateLimitedError(attempts=1, waited=0.0, retry_after=30)),
     str(errors.MayHaveRunError(cause="no-answer", attempts=1)),
     str(errors.MayHaveRunError(cause="fenced", attempts=0)),
-    str(errors.NotSentError(cause="not-sent")),
-    str(errors.CredentialError("credentials-failed")),
-    str(errors.CredentialError("unauthorized")),
+    str(errors.MayHaveRunError(cause="unreadable", attempts=1)),
+    *(str(errors.NotSentError(cause=cause)) for cause in NOT_SENT),
+    *(str(errors.CredentialError(reason)) for reason in NO_CREDENTIAL),
     "a session is entered once; ask the Gateway for another",
     str(errors.SessionLostError()),
     "no AWS credentials were found",
@@ -100,7 +103,10 @@ def test_what_is_said_when_something_is_built_is_on_the_page() -> None:
 def test_what_a_call_raises_is_on_the_page() -> None:
     for heading, text in zip(headings("When you call"), WHEN_CALLED, strict=True):
         assert heading in text
-    assert all(text in SOURCE for text in (WHEN_CALLED[6], *WHEN_CALLED[8:]))
+    assert all(f'"{word}"' in SOURCE for word in (*NOT_SENT, *NO_CREDENTIAL, "unreadable"))
+    own = WHEN_CALLED.index("a session is entered once; ask the Gateway for another")
+    written = WHEN_CALLED[own:]
+    assert all(text in SOURCE for text in written if text != str(errors.SessionLostError()))
 
 
 @pytest.mark.parametrize("heading", headings("From `surefoot check`"))
