@@ -12,6 +12,7 @@ from surefoot import Bearer, Gateway, agentcore
 from surefoot.agentcore._address import DNS_SUFFIXES, gateway_region
 
 BEARER: Final = Bearer("a-token")
+BY_BEARER: Final = {"credentials": BEARER, "aws": None}
 ENCODED: Final = "arn%3Aaws%3Abedrock-agentcore%3Aus-west-2%3A123456789012%3Aruntime%2Forders-Ab12"
 ACCOUNT: Final = "123456789012"
 
@@ -84,7 +85,8 @@ def test_the_partitions_are_those_that_botocore_knows() -> None:
         ({"agent": "canary/../x", "region": "us-west-2"}, "agent: must be a runtime's ARN"),
         ({"agent": "orders"}, "region: is needed beside a runtime's id"),
         ({"agent": "orders", "region": "us-west-2"}, "account_id: is needed beside"),
-        ({"agent": "orders", "region": "us-west-2", "account_id": 1}, "account_id: is needed"),
+        ({"agent": "orders", "region": "us-west-2", "account_id": 1}, "account_id: must be a str"),
+        ({"agent": "orders", "region": "us-west-2", "account_id": "1"}, "account_id: is needed"),
         ({"agent": ARN, "region": "us-east-1"}, "region: contradicts the ARN"),
         ({"agent": ARN, "region": 3}, "region: must be a str such as us-west-2"),
         ({"agent": ARN, "region": "canary.example.com"}, "region: must be one such as us-west-2"),
@@ -106,7 +108,7 @@ def test_the_partitions_are_those_that_botocore_knows() -> None:
          "must have 33 to 256 characters"),
         ({"agent": ARN, "headers": {"Mcp-Session-Id": "canary"}}, "mcp-session-id belongs to"),
         ({"agent": ARN, "aws": "canary-key"}, "aws: must be a botocore or boto3 session"),
-        ({"agent": ARN, "credentials": "canary-token"}, "credentials: must be a CredentialProv"),
+        ({"agent": ARN, "credentials": "canary", "aws": None}, "credentials: must be a Cred"),
     ],
 )  # fmt: skip
 def test_what_is_no_runtime_is_refused_by_name(options: dict[str, Any], says: str) -> None:
@@ -142,12 +144,12 @@ def test_a_public_host_names_its_region(url: str, region: str | None) -> None:
         ("https://tools.example.com/mcp", {}, "region: is needed to sign for a custom domain"),
         ("http://tools.example.com/mcp", {"region": "us-west-2"}, "url: must be https"),
         ("http://127.canary.example/mcp", {"region": "us-west-2"}, "url: must be https"),
-        ("http://tools.example.com/mcp", {"credentials": BEARER}, "url: must be https"),
+        ("http://tools.example.com/mcp", BY_BEARER, "url: must be https"),
         ("https://gw.gateway.bedrock-agentcore.us-west-2.amazonaws.com/mcp",
          {"region": "us-east-1"}, "region: contradicts the URL"),
-        ("ftp://tools.example.com/mcp", {"region": "us-west-2"}, "url: must be http or https"),
-        ("https://[canary/mcp", {"region": "us-west-2"}, "url: is not a URL"),
-        (3, {"region": "us-west-2"}, "url: must be a str"),
+        ("ftp://tools.example.com/mcp", {}, "url: must be http or https"),
+        ("https://[canary/mcp", {}, "url: is not a URL"),
+        (3, {}, "url: must be a str"),
     ],
 )  # fmt: skip
 def test_what_is_no_gateway_is_refused_by_name(
@@ -155,7 +157,7 @@ def test_what_is_no_gateway_is_refused_by_name(
 ) -> None:
     """R71, R72. Plain http is for loopback alone: whoever reads it has the session token."""
     with pytest.raises((TypeError, ValueError), match=re.escape(says)) as caught:
-        agentcore.gateway(url, aws=KEYS, **options)
+        agentcore.gateway(url, **{"aws": KEYS, **options})
     assert "canary" not in str(caught.value)
 
 

@@ -303,20 +303,3 @@ async def test_nothing_of_the_keys_is_shown(family: Any, caplog: pytest.LogCaptu
         library("botocore.awsrequest").AWSRequest("GET", URL, {})
     )
     assert "canary-session-token-1" in caplog.text, "the control: botocore's own way prints it"
-
-
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        ({"region": 3}, "region: must be a str"),
-        ({"region": "canary"}, "region: must be one such as"),
-        ({"aws": object()}, "aws: must be a botocore or boto3 session"),
-        ({"service": ""}, "service: must be a signing name"),
-    ],
-)
-async def test_an_option_that_means_nothing_is_refused_when_it_is_built(
-    options: dict[str, Any], says: str
-) -> None:
-    """R71, R72."""
-    with pytest.raises((TypeError, ValueError), match=says):
-        signer(**options)

@@ -67,12 +67,14 @@ def runtime_of(stand_in: AgentCoreStandIn, *, by_id: bool = False, **options: An
     """The stand-in's runtime, by ARN or by id."""
     if by_id:
         options |= {"region": "us-west-2", "account_id": stand_in.account_id}
-    options.setdefault("aws", aws_of(stand_in))
+    if "credentials" not in options:
+        options.setdefault("aws", aws_of(stand_in))
     agent = stand_in.runtime_id if by_id else stand_in.runtime_arn
     return agentcore.runtime(agent, endpoint=stand_in.origin, **options)
 
 
 def gateway_of(stand_in: AgentCoreStandIn, **options: Any) -> Gateway:
     """The stand-in's gateway."""
-    options.setdefault("aws", aws_of(stand_in))
+    if "credentials" not in options:
+        options.setdefault("aws", aws_of(stand_in))
     return agentcore.gateway(stand_in.gateway_url, region="us-west-2", **options)

@@ -67,32 +67,22 @@ def runtime_url(
     """
     if not isinstance(agent, str):
         raise TypeError("agent: must be a str: a runtime's ARN, or its id")
+    if account_id is not None and not isinstance(account_id, str):
+        raise TypeError("account_id: must be a str of 12 digits, or None")
     wanted = None if region is None else checked_region(region)
     if agent.startswith("arn:"):
-        found = _ARN.fullmatch(agent)
-        if found is None:
-            raise ValueError(
-                "agent: is no ARN of a runtime; give one such as "
-                "arn:aws:bedrock-agentcore:us-west-2:123456789012:runtime/orders-Ab12"
-            )
-        place = checked_region(found["region"])
-        if wanted not in {None, place}:
-            raise ValueError("region: contradicts the ARN; leave it out")
-        if account_id not in {None, found["account"]}:
-            raise ValueError("account_id: contradicts the ARN; leave it out")
-        if _partition(place)[0] != found["partition"]:
-            raise ValueError("agent: its region lies in another partition than the ARN says")
-        account = ""
+        place, account = _place_of(agent, wanted, account_id), ""
     else:
         if _AGENT_ID.fullmatch(agent) is None:
             raise ValueError("agent: must be a runtime's ARN, or its id such as orders-Ab12")
         if wanted is None:
             raise ValueError("region: is needed beside a runtime's id; an ARN says it itself")
-        if not isinstance(account_id, str) or _ACCOUNT.fullmatch(account_id) is None:
+        if account_id is None or _ACCOUNT.fullmatch(account_id) is None:
             raise ValueError("account_id: is needed beside a runtime's id: 12 digits, as a str")
         place, account = wanted, f"&accountId={account_id}"
     if not isinstance(qualifier, str) or _QUALIFIER.fullmatch(qualifier) is None:
-        raise ValueError("qualifier: must be the name of a runtime's endpoint, such as DEFAULT")
+        kind = ValueError if isinstance(qualifier, str) else TypeError
+        raise kind("qualifier: must be the name of a runtime's endpoint, such as DEFAULT")
     base = f"https://{SERVICE}.{place}.{_partition(place)[1]}"
     if endpoint is not None:
         base = checked_endpoint(endpoint)
@@ -100,14 +90,30 @@ def runtime_url(
     return f"{base}{path}?qualifier={quote(qualifier, safe='')}{account}", place
 
 
-def gateway_region(url: object) -> str | None:
+def _place_of(arn: str, region: str | None, account_id: str | None) -> str:
+    """The region of an ARN that nothing beside it contradicts."""
+    found = _ARN.fullmatch(arn)
+    if found is None:
+        raise ValueError(
+            "agent: is no ARN of a runtime; give one such as "
+            "arn:aws:bedrock-agentcore:us-west-2:123456789012:runtime/orders-Ab12"
+        )
+    place = checked_region(found["region"])
+    if region not in {None, place}:
+        raise ValueError("region: contradicts the ARN; leave it out")
+    if account_id not in {None, found["account"]}:
+        raise ValueError("account_id: contradicts the ARN; leave it out")
+    if _partition(place)[0] != found["partition"]:
+        raise ValueError("agent: its region lies in another partition than the ARN says")
+    return place
+
+
+def gateway_region(url: str) -> str | None:
     """Return the region that a gateway's public host names; ``None`` for a custom domain.
 
     Raises:
         ValueError: the URL is plain http beyond loopback.
     """
-    if not isinstance(url, str):
-        return None  # the Gateway itself words what is wrong with it
     where = origin_of(url)
     if where is None:
         return None

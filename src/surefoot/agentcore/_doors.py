@@ -11,9 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from surefoot.gateway import Gateway, with_rules
-from surefoot.transports import chance
+from surefoot.transports import Endpoint, chance
 
 from ._address import checked_region, gateway_region, runtime_url
+from ._options import one_way
 from ._rules import DEFAULT_RETRY, adapter_rules
 from ._sigv4 import SigV4Signer
 
@@ -66,7 +67,8 @@ def runtime(
         account_id: The account, 12 digits; an ARN says it itself.
         qualifier: The runtime's endpoint.
         endpoint: Another origin than the region's public one, such as a VPC endpoint.
-        aws: A botocore or boto3 session, botocore credentials, or ``None`` for the default chain.
+        aws: A botocore or boto3 session, botocore credentials, or ``None`` for the default chain;
+            not beside ``credentials``.
         credentials: For a runtime that takes bearer tokens: as of ``Gateway``.
         name: As of ``Gateway``, like the options after it.
         service: What the provider of ``credentials`` is asked for.
@@ -91,6 +93,7 @@ def runtime(
         agent, region=region, account_id=account_id, qualifier=qualifier, endpoint=endpoint
     )
     _check_session(headers)
+    one_way(credentials, aws)
     signer = None if credentials is not None else SigV4Signer(region=place, aws=aws, clock=clock)
     made = Gateway(
         url,
@@ -162,10 +165,12 @@ def gateway(
         TypeError: an option has the wrong type.
         ValueError: an option is out of range or contradicts another. No text is echoed.
     """
+    Endpoint(url)  # what is wrong with it is told before what is missing beside it
     said = gateway_region(url)
     wanted = None if region is None else checked_region(region)
     if said is not None and wanted not in {None, said}:
         raise ValueError("region: contradicts the URL; leave it out")
+    one_way(credentials, aws)
     made = Gateway(
         url,
         name=name,
@@ -198,5 +203,6 @@ def _check_session(headers: object) -> None:
     if not isinstance(headers, Mapping):
         return
     for name, value in headers.items():  # pyright: ignore[reportUnknownVariableType]
-        if str(name).lower() == _SESSION and len(str(value)) not in _SESSION_LENGTH:  # pyright: ignore[reportUnknownArgumentType]
+        named = str(name).lower() == _SESSION  # pyright: ignore[reportUnknownArgumentType]
+        if named and isinstance(value, str) and len(value) not in _SESSION_LENGTH:
             raise ValueError(f"headers: {_SESSION} must have 33 to 256 characters")

@@ -9,7 +9,7 @@ behind the caller's back.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Final, Literal, get_args
 
 from surefoot.credentials import (
@@ -27,6 +27,17 @@ from surefoot.transports import Clock, SystemClock
 from ._address import checked_endpoint, checked_region
 from ._consents import Consents, consent_key
 from ._identity_calls import NOT_VALID, Answer, IdentityCalls, Trouble
+from ._options import (
+    a_clock,
+    a_name,
+    a_return_url,
+    broken_function,
+    broken_word,
+    header_name,
+    one_of,
+    positive_seconds,
+    texts,
+)
 
 __all__ = ["AgentCoreIdentity"]
 
@@ -35,6 +46,7 @@ Flow = Literal["M2M", "USER_FEDERATION", "ON_BEHALF_OF_TOKEN_EXCHANGE"]
 
 _NOBODY: Final = "a user flow needs a user: use acting_for(), or pass workload_token="
 _NOTHING: Final = "AgentCore Identity answered without a credential"
+_ASKED_FOR: Final = "the very one with which the consent was asked for"
 _FAILED: Final = "the consent failed or was refused; it has to be asked for again"
 
 
@@ -93,32 +105,34 @@ class AgentCoreIdentity:
         clock: Clock | None = None,
     ) -> None:
         checked_region(region)
-        _a_name("workload_name", workload_name)
-        _a_name("provider", provider)
-        _one_of("kind", kind, get_args(Kind))
+        a_name("workload_name", workload_name)
+        a_name("provider", provider)
+        one_of("kind", kind, get_args(Kind))
         if flow is not None:
-            _one_of("flow", flow, get_args(Flow))
+            one_of("flow", flow, get_args(Flow))
         if workload_name is None and workload_token is None:
             raise ValueError("workload_name: is needed, unless workload_token= is given")
-        if workload_token is not None and not callable(workload_token):
+        broken = broken_function(workload_token)
+        if broken is not None:
             del workload_token
-            raise TypeError("workload_token: must be a function that returns the token")
-        ApiKey("a-key", header=api_key_header)  # holds the header's name to its form
+            raise broken
+        a_clock(clock)
+        more = texts("parameters", parameters)
         self._workload = workload_name
         self._provider = provider
         self._kind = kind
         self._flow = flow
-        self._return_url = return_url
-        self._header = api_key_header
+        self._return_url = a_return_url(return_url)
+        self._header = header_name("api_key_header", api_key_header)
         self._workload_token = workload_token
-        self._parameters = None if parameters is None else sealed(dict(parameters))
+        self._parameters = None if more is None else sealed(more)
         self._clock: Clock = clock or SystemClock()
         self._consents = Consents()
         self._calls = IdentityCalls(
             region=region,
             aws=aws,
             endpoint=None if endpoint is None else checked_endpoint(endpoint),
-            timeout=_seconds(timeout),
+            timeout=positive_seconds("timeout", timeout),
         )
 
     def __repr__(self) -> str:
@@ -148,11 +162,20 @@ class AgentCoreIdentity:
         Raises:
             TransientCredentialError: the service is busy, failing or out of reach.
             CredentialError: it refused.
-            TypeError: not exactly one of ``user_token`` and ``user_id``.
+            TypeError: not exactly one of ``user_token`` and ``user_id``, or one is no ``str``.
+            ValueError: one is empty.
         """
         if (user_token is None) == (user_id is None):
             del user_token, user_id
             raise TypeError("complete: takes exactly one of user_token and user_id")
+        broken = broken_word("session_uri", session_uri, "the one that came with the consent")
+        if user_token is not None:
+            broken = broken or broken_word("user_token", user_token, _ASKED_FOR)
+        else:
+            broken = broken or broken_word("user_id", user_id, _ASKED_FOR)
+        if broken is not None:
+            del user_token, user_id, session_uri
+            raise broken
         who = {"userId": user_id} if user_token is None else {"userToken": user_token}
         del user_token
         answer = await self._calls.ask(
@@ -286,26 +309,3 @@ def _issued(
     except CredentialError as error:
         broken = type(error)(error.reason, service=request.service)
     return broken
-
-
-def _a_name(option: str, value: object) -> None:
-    if value is None:
-        return
-    if not isinstance(value, str):
-        raise TypeError(f"{option}: must be a str, or None")
-    if not value:
-        raise ValueError(f"{option}: must not be empty")
-
-
-def _one_of(option: str, value: object, words: Sequence[str]) -> None:
-    if value not in words:
-        kind = ValueError if isinstance(value, str) else TypeError
-        raise kind(f"{option}: must be one of {', '.join(words)}")
-
-
-def _seconds(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise TypeError("timeout: must be a number of seconds")
-    if not 0 < value < float("inf"):
-        raise ValueError("timeout: must be above 0 and finite")
-    return float(value)

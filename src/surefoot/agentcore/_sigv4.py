@@ -25,6 +25,7 @@ from surefoot.wire import is_private
 from ._address import SERVICE, checked_region
 from ._aws_credentials import AwsCredentials
 from ._extra import load
+from ._options import a_clock, a_signing_name
 
 if TYPE_CHECKING:
     from surefoot.transports import Clock
@@ -85,10 +86,9 @@ class SigV4Signer:
         service: str = SERVICE,
         clock: Clock | None = None,
     ) -> None:
-        if not isinstance(service, str) or not service:  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise TypeError("service: must be a signing name such as bedrock-agentcore")
+        a_clock(clock)
         self._region = checked_region(region)
-        self._service = service
+        self._service = a_signing_name(service)
         self._keys = AwsCredentials(aws)
         self._clock: Clock = clock or SystemClock()
         self._auth: Any = load("botocore.auth").SigV4Auth
