@@ -1,6 +1,9 @@
-"""The law of this file: answers at status 200 that no client may believe, or give up on too soon.
+"""The law of this file: what a client meets after a call that no refusal names as one.
 
-Most are the steps that every gateway has, under a name; the tool ran in all of them.
+Answers at status 200 that may not be believed, or not be given up on too soon, and connections that
+die. Most are the steps that every gateway has, under a name. The tool ran in all of them but
+``reset-before``. Sound in the end are ``sse-bare-returns``, ``sse-split-letter``, ``sse-comments``
+and ``sse-primed``; of the rest nothing may be taken for the answer.
 """
 
 from __future__ import annotations
@@ -126,5 +129,4 @@ ODDITIES: Final[Mapping[str, Step]] = {
     "reset-before": Reset("before-headers"),
     "reset-after": Reset("after-run"),
 }
-"""By name; those that end in a sound answer are `sse-bare-returns`, `sse-split-letter`,
-`sse-comments` and `sse-primed`."""
+"""By name."""
