@@ -52,6 +52,7 @@ def said(build: Callable[[], object]) -> str:
 
 
 wrong: Any = 3
+wrong_door: Any = Gateway(URL)
 
 
 def without_aws() -> object:
@@ -107,6 +108,12 @@ def test_what_a_call_raises_is_on_the_page() -> None:
     own = WHEN_CALLED.index("a session is entered once; ask the Gateway for another")
     written = WHEN_CALLED[own:]
     assert all(text in SOURCE for text in written if text != str(errors.SessionLostError()))
+
+
+def test_a_gateway_in_the_place_of_a_door_is_on_the_page() -> None:
+    with pytest.raises(TypeError) as caught:
+        _, _ = wrong_door
+    assert str(caught.value) in headings("From the SDK and from frameworks")
 
 
 @pytest.mark.parametrize("heading", headings("From `surefoot check`"))
