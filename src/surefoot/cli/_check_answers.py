@@ -90,7 +90,7 @@ _MEANS: Final[dict[str, str]] = {
     "retry-after": "its Retry-After is neither whole seconds nor an HTTP date: callers guess",
     "session-id": "its session id is not visible ASCII, and is not handed on",
     "redirect": "it redirects; a client should be given the address that answers",
-    "no-reply": "a failure without a JSON-RPC body: its status is all that a client can be told",
+    "no-reply": "HTTP {status} without a JSON-RPC body: no more than that can be told to a client",
     "compressed": "it compresses its answer in a way that it was not asked for, or badly",
     "cut": "the answer broke off",
     "no-answer": "the connection ended without an answer, or none came in time",
@@ -135,7 +135,7 @@ def read_strictly(sent: Tape, origin: tuple[str, str, int] | None) -> Read:
         answers += exchange.status is not None
         try:
             for rule in _rules_broken(exchange, origin):
-                means = _MEANS.get(rule, _UNREADABLE)
+                means = _MEANS.get(rule, _UNREADABLE).format(status=exchange.status)
                 found[Problem(method=method, rule=rule, means=means)] = None
         except _NotJudgedError as stop:
             unjudged[_unjudged(method, stop.why)] = None
@@ -165,7 +165,8 @@ def _rules_broken(exchange: Exchange, origin: tuple[str, str, int] | None) -> It
     if status is None:
         if exchange.ended == "left":
             raise _NotJudgedError("left")
-        yield "no-answer"
+        if exchange.ended != "unreached":
+            yield "no-answer"
         return
     yield from _head_rules(exchange, status, origin)
     head = read_head(status, exchange.lines, policy="strict", origin=origin)

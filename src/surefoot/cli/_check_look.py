@@ -156,6 +156,9 @@ async def look(plan: Plan) -> Look:
         seen.failed = f"not done after {plan.timeout:g} s"
     if plan.call is not None and seen.called is None:
         seen.called = _ended_before(plan.call, gateway)
+    unreached = [one.unreached for one in gateway.sent.kept]
+    if seen.failed is not None and not patience.cancelled_caught and unreached and all(unreached):
+        seen.failed = f"it could not be reached: {unreached[-1]}"
     _sum_up(seen, gateway, given=given is not None)
     seen.strictly = read_strictly(gateway.sent, where)
     return seen
@@ -206,7 +209,7 @@ def _sum_up(seen: Look, gateway: TappedGateway, *, given: bool) -> None:
     """Say what the wire shows; from below come fixed words alone."""
     sent = gateway.sent.kept
     for exchange in reversed(sent):
-        if exchange.version is not None:
+        if exchange.version is not None and exchange.status is not None:
             seen.protocol = plain(exchange.version, most=40)
             break
     if seen.connected:

@@ -25,6 +25,8 @@ from surefoot.errors import CredentialError
 from surefoot.gateway import Gateway
 from surefoot.wire import HeaderLine, Outgoing, read_request
 
+from ._check_reach import never_connected, why_unreached
+
 __all__ = [
     "MOST_BYTES",
     "MOST_EXCHANGES",
@@ -56,8 +58,11 @@ class Exchange:
     status: int | None = None
     lines: tuple[HeaderLine, ...] = ()
     body: bytearray = field(default_factory=bytearray)
-    ended: Literal["whole", "broken", "left"] = "left"
-    """How: it came to its end, it broke off or never came, or the check was gone before."""
+    ended: Literal["whole", "broken", "left", "unreached"] = "left"
+    """How: it came to its end, it broke off or never came, the check was gone before, or no
+    connection came about."""
+    unreached: str | None = None
+    """Why no connection came about, in fixed words."""
     kept: bool = True
     """Whether all that came of the body is in ``body``."""
 
@@ -149,9 +154,8 @@ class _Tap:
         kind: type[Any] = below.__class__
         family = kind.__module__.partition(".")[0]
         # It sends nothing of its own, so that what the wire proves stays proven (D3).
-        self.proves_not_sent = family in ("httpx", "httpx2") and kind.__name__ == (
-            "AsyncHTTPTransport"
-        )
+        is_wire = family in ("httpx", "httpx2") and kind.__name__ == "AsyncHTTPTransport"
+        self.proves_not_sent = is_wire or getattr(below, "proves_not_sent", False) is True
 
     async def handle_async_request(self, request: Any) -> Any:
         """Send one request once."""
@@ -165,8 +169,10 @@ class _Tap:
         self._tape.add(exchange)
         try:
             response = await self._below.handle_async_request(request)
-        except Exception:
+        except Exception as error:
             exchange.ended = "broken"
+            if self.proves_not_sent and never_connected(error):
+                exchange.ended, exchange.unreached = "unreached", why_unreached(error)
             raise
         exchange.status = response.status_code
         exchange.lines = tuple(response.headers.raw)

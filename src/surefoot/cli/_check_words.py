@@ -126,6 +126,8 @@ def _auth(seen: Look) -> str:
     }[seen.credential]
     if not seen.demands:
         return f"no credential was asked for; {given}"
+    if seen.credential == "none":
+        given += ": name one with --token-env or --token-file"
     where = "; it says where its OAuth metadata is" if seen.metadata else ""
     return f"asks for a credential ({', '.join(seen.demands)}){where}; {given}"
 
