@@ -10,11 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from math import inf
 from typing import TYPE_CHECKING, Literal, Protocol, final, runtime_checkable
-from urllib.parse import urlsplit
 
 from surefoot.credentials._blind import Blind, Secret, sealed
 from surefoot.credentials._kinds import Credential
-from surefoot.wire import Scrub
+from surefoot.wire import Scrub, url_parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -99,6 +98,7 @@ class Issued(Blind):
     def __init__(self, credential: Credential, /, *, expires_in: float | None = None) -> None:
         wrong = not isinstance(credential, Credential)  # pyright: ignore[reportUnnecessaryIsInstance]
         object.__setattr__(self, "credential", None if wrong else credential)
+        object.__setattr__(self, "expires_in", None)  # so that a traceback can print it
         del credential  # it may be a bare token, put in the wrong place
         if wrong:
             message = "credential: must be Bearer, ApiKey, Basic or Headers"
@@ -218,7 +218,7 @@ def _broken_consent(service: object, url: object, session_uri: object) -> Except
     if session_uri is not None and not isinstance(session_uri, str):
         return TypeError("session_uri: must be a str, or None")
     try:
-        parts = urlsplit(url)
+        parts = url_parts(url)
         usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and url.isprintable()
     except ValueError:
         usable = False

@@ -8,9 +8,9 @@ differ, because services put a qualifier there.
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlsplit
 
 from surefoot.evidence import origin
+from surefoot.wire import url_parts
 
 if TYPE_CHECKING:
     from ._family import HTTPRequest
@@ -39,7 +39,7 @@ class Endpoint:
         if broken is not None:
             raise ValueError(broken)
         self.url = url
-        parts = urlsplit(url)
+        parts = url_parts(url)
         self.origin = origin(parts.scheme, parts.hostname or "", parts.port)
         """Scheme, host and port, for people to read (D13)."""
         scheme = parts.scheme.lower()
@@ -73,7 +73,7 @@ def _key(url: Any) -> tuple[object, ...]:
 def _broken(url: str) -> str | None:
     """The rule that a URL breaks, with the way out, or ``None``."""
     try:
-        parts = urlsplit(url)
+        parts = url_parts(url)
         host, _ = parts.hostname, parts.port
     except ValueError:
         return "url: is not a URL; give one such as https://gateway.example.com/mcp"

@@ -304,10 +304,13 @@ async def _dropped(response: HTTPResponse, *readers: Any) -> None:
 
 def _place_within(came: _Came) -> bytes | None:
     """Where a redirect points that stays within the origin and tells no secret."""
-    if came.status not in _REPEATABLE or redirect_target(came.request, came.response) is None:
+    if came.status not in _REPEATABLE:
         return None
-    place = next(value for name, value in came.lines if name == b"location")
-    return None if came.scrub is not None and came.scrub.holds(place) else place
+    place = next((value for name, value in came.lines if name == b"location"), None)
+    # This first: where URLs are joined, both go into a cache of the process.
+    if place is None or (came.scrub is not None and came.scrub.holds(place)):
+        return None
+    return None if redirect_target(came.request, came.response) is None else place
 
 
 def _write_down(record: Record, checked: CheckedAnswer) -> None:

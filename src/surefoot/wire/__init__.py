@@ -37,7 +37,7 @@ from surefoot.wire._known import (
     outcome_of_code,
     outcome_of_status,
 )
-from surefoot.wire._origin import is_private, origin_of
+from surefoot.wire._origin import is_private, origin_of, url_parts
 from surefoot.wire._outgoing import Outgoing, OutgoingKind, could_name, read_request
 from surefoot.wire._scrub import MARK, MIN_SECRET, Scrub
 from surefoot.wire._sentences import MAY_HAVE_RUN, OUTCOMES, Outcome, is_sentence, sentence
@@ -100,4 +100,5 @@ __all__ = [
     "sentence",
     "strict_json",
     "tool_result",
+    "url_parts",
 ]

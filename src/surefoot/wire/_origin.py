@@ -8,12 +8,13 @@ is this machine by the name ``localhost`` or by an address of the loopback netwo
 from __future__ import annotations
 
 from ipaddress import IPv6Address, ip_address
-from typing import Final
-from urllib.parse import urlsplit
+from typing import Any, Final
+from urllib.parse import SplitResult, urlsplit
 
-__all__ = ["is_private", "origin_of"]
+__all__ = ["is_private", "origin_of", "url_parts"]
 
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
+_SPLIT: Final[Any] = getattr(urlsplit, "__wrapped__", urlsplit)
 
 
 def origin_of(url: str) -> tuple[str, str, int] | None:
@@ -22,13 +23,25 @@ def origin_of(url: str) -> tuple[str, str, int] | None:
     A URL that carries user information is no such URL here (D13).
     """
     try:
-        parts = urlsplit(url)
+        parts = url_parts(url)
         port = parts.port
     except ValueError:
         return None
     if parts.scheme not in _DEFAULT_PORTS or not parts.hostname or "@" in parts.netloc:
         return None
     return parts.scheme, parts.hostname, port or _DEFAULT_PORTS[parts.scheme]
+
+
+def url_parts(url: str) -> SplitResult:
+    """Split a URL as ``urlsplit`` does, which keeps the last hundred for the process.
+
+    One of them may be a capability (R117), or hold a key in its query.
+
+    Raises:
+        ValueError: it is none.
+    """
+    parts: SplitResult = _SPLIT(url)
+    return parts
 
 
 def is_private(scheme: str, host: str) -> bool:

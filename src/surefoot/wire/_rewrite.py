@@ -13,10 +13,10 @@ import re
 from math import isfinite
 from types import MappingProxyType
 from typing import Any, Final, cast
-from urllib.parse import urlsplit
 
 from surefoot.wire._forms import PREFIX
 from surefoot.wire._known import KNOWN_ERROR_MESSAGES
+from surefoot.wire._origin import url_parts
 from surefoot.wire._sentences import Outcome, is_sentence, sentence
 
 __all__ = ["stated_seconds", "strict_error", "without_our_keys"]
@@ -180,7 +180,7 @@ def _elicitations(value: Any) -> list[dict[str, Any]]:
 def _is_web_page(url: str) -> bool:
     """Tell whether a URL is one that a person may be sent to: https, without user information."""
     try:
-        parts = urlsplit(url)
+        parts = url_parts(url)
     except ValueError:
         return False
     return parts.scheme == "https" and bool(parts.hostname) and "@" not in parts.netloc

@@ -39,6 +39,8 @@ _NAMES: Final = re.compile(rb"(?i)\bsignedheaders=[^, ]*")  # these are names, a
 _SCHEME: Final = re.compile(rb"[A-Za-z][A-Za-z0-9-]* +(?=[^ ])")
 
 _T = TypeVar("_T")
+_Search = tuple[str, re.Pattern[str], bool]
+"""The needle of a form, what matches it exactly, and whether it is base64."""
 
 
 class Scrub:
@@ -48,7 +50,7 @@ class Scrub:
         secrets: the values, as they were sent. Of ``Bearer x`` and the like, ``x`` is the secret.
     """
 
-    __slots__ = ("_forms", "_needles", "searched", "too_short")
+    __slots__ = ("_forms", "_needles", "_searches", "searched", "too_short")
 
     searched: int
     """How many secrets are searched for."""
@@ -67,6 +69,7 @@ class Scrub:
         bare: list[tuple[Any, ...]] = [tuple(form) for form in made]
         self._forms = _sealed(bare)
         self._needles = _sealed(dict.fromkeys(form.needle for form in made))
+        self._searches: Callable[[], tuple[_Search, ...]] | None = None
 
     def __repr__(self) -> str:
         return f"Scrub(searched={self.searched}, too_short={self.too_short})"
@@ -89,7 +92,7 @@ class Scrub:
         else:
             if not hides(text) or not self._is_hidden(text):
                 return text, 0
-        cleaner = _Cleaner(Form(*held) for held in self._forms())
+        cleaner = _Cleaner(self._laid_out())
         value = cleaner.clean(loads(text))
         return (dumps(value), cleaner.hits) if cleaner.hits else (text, 0)
 
@@ -101,9 +104,19 @@ class Scrub:
         else:
             if not hides(text) or not self._is_hidden(text):
                 return False
-        cleaner = _Cleaner(Form(*held) for held in self._forms())
+        cleaner = _Cleaner(self._laid_out())
         cleaner.clean(text.decode("latin-1"))
         return cleaner.hits > 0
+
+    def _laid_out(self) -> tuple[_Search, ...]:
+        """What finds each form exactly: made at the first hit, and gone with the secrets."""
+        searches = self._searches
+        if searches is None:
+            forms_held = (Form(*held) for held in self._forms())
+            searches = self._searches = _sealed(
+                (form.needle.decode("latin-1"), form.pattern(), form.encoded) for form in forms_held
+            )
+        return searches()
 
     def _is_hidden(self, text: bytes) -> bool:
         """Tell whether a needle is found once what hides it is opened."""
@@ -116,10 +129,8 @@ class Scrub:
 class _Cleaner:
     """Replaces the forms of the secrets in the strings of one value, and counts."""
 
-    def __init__(self, searched: Iterable[Form]) -> None:
-        self._forms = [
-            (form.needle.decode("latin-1"), form.pattern(), form.encoded) for form in searched
-        ]
+    def __init__(self, searches: tuple[_Search, ...]) -> None:
+        self._searches = searches
         self.hits = 0
 
     def clean(self, value: Any) -> Any:
@@ -163,7 +174,7 @@ class _Cleaner:
         """Where a secret stands in one view of a string, in order."""
         text = view.text
         spans: list[Span] = []
-        for needle, pattern, encoded in self._forms:
+        for needle, pattern, encoded in self._searches:
             if needle in text:
                 found = (match.span() for match in pattern.finditer(text))
                 spans += (with_neighbours(text, *span) for span in found) if encoded else found

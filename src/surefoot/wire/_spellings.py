@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from base64 import b64encode
 from collections.abc import Iterator
-from typing import Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 __all__ = ["Form", "forms", "with_neighbours"]
 
@@ -25,6 +25,8 @@ _BASE64: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 _ALSO: Final = {"+": "|-", "/": "|_"}
 _SHORT: Final = {" ": r"|\+", "\t": "|t"}
 _RUNS: Final = re.compile(r"\\+|[^\\]")
+_COMPILER: Final[Any] = getattr(re, "_compiler", re)
+"""``re.compile`` keeps whatever it compiles in a cache of the process, and these are secrets."""
 
 
 class Form(NamedTuple):
@@ -57,12 +59,12 @@ class Form(NamedTuple):
         """
         if self.written in ("hex", "HEX"):
             digits = self.secret.hex()
-            return re.compile(digits if self.written == "hex" else digits.upper())
+            return _compiled(digits if self.written == "hex" else digits.upper())
         text = (_base64(self.secret, self.lead) if self.encoded else self.secret).decode("latin-1")
         spelled = "".join(
             _spelled(run[0], len(run), encoded=self.encoded) for run in _RUNS.findall(text)
         )
-        return re.compile(spelled if text[0] in _UNRESERVED else rf"(?<!\\){spelled}")
+        return _compiled(spelled if text[0] in _UNRESERVED else rf"(?<!\\){spelled}")
 
 
 def forms(secret: bytes) -> Iterator[Form]:
@@ -88,6 +90,12 @@ def with_neighbours(text: str, start: int, stop: int) -> tuple[int, int]:
     while stop < len(text) and text[stop] == "=":
         stop += 1
     return start, stop
+
+
+def _compiled(pattern: str) -> re.Pattern[str]:
+    """Compile a pattern that nobody keeps but who asked for it."""
+    made: re.Pattern[str] = _COMPILER.compile(pattern)
+    return made
 
 
 def _needle(part: re.Pattern[bytes], text: bytes) -> bytes:
