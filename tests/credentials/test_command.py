@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
+import os
 import sys
 import time
 import traceback
@@ -147,6 +150,10 @@ async def test_a_helper_that_is_cut_is_killed_with_what_it_started(
     await _stays_still(alive)
 
 
+def _descriptors() -> int:
+    return len(list(Path("/dev/fd").iterdir()))
+
+
 async def _stays_still(alive: Path) -> None:
     """Nobody touches the file any more; while the child lives it does so every 20 ms."""
     for _ in range(50):
@@ -159,6 +166,51 @@ async def _stays_still(alive: Path) -> None:
 
 def _touched(path: Path) -> int:
     return path.stat().st_mtime_ns if path.exists() else 0
+
+
+@pytest.mark.parametrize("ours", [True, False])
+def test_the_debug_mode_of_asyncio_prints_nothing_of_it(
+    ours: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    """R109. Callbacks that took long are printed with their arguments; asyncio's own pipe: control.
+
+    Its limit is a tenth of a second, which one pause of the machine may take; here it is nothing.
+    """
+
+    async def run() -> None:
+        asyncio.get_running_loop().slow_callback_duration = 0
+        if ours:
+            issued = await CommandCredentials(prints(CANARY)).vend(PLAIN)
+            assert issued.secrets() == (CANARY.encode(),)
+        else:
+            assert (await anyio.run_process(prints(CANARY))).stdout == CANARY.encode()
+
+    caplog.set_level(logging.DEBUG)
+    asyncio.run(run(), debug=True)
+    assert "Executing <Handle" in caplog.text
+    printed = [line for line in caplog.messages if f"b'{CANARY}'" in line]
+    assert bool(printed) is not ours
+
+
+@pytest.mark.skipif(os.name != "posix", reason="descriptors are counted in /dev/fd")
+async def test_no_descriptor_is_left_open() -> None:
+    """R123. However it ends: done, failed, too much, not started, cancelled."""
+    loud = prints("x" * 5000)
+
+    async def fails(provider: CommandCredentials) -> None:
+        with pytest.raises(CredentialError):
+            await provider.vend(PLAIN)
+
+    await CommandCredentials(prints("tok")).vend(PLAIN)
+    before = _descriptors()
+    for _ in range(3):
+        await CommandCredentials(prints("tok")).vend(PLAIN)
+        await fails(CommandCredentials(python("raise SystemExit(3)")))
+        await fails(CommandCredentials(loud, max_bytes=100))
+        await fails(CommandCredentials(["/no/such/program"]))
+        with anyio.move_on_after(0.2):
+            await CommandCredentials(python("import time; time.sleep(20)")).vend(PLAIN)
+    assert _descriptors() <= before
 
 
 @pytest.mark.parametrize(

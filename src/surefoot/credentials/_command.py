@@ -1,8 +1,10 @@
 """The law of this file: a helper program is started from a list, and is bounded in time and output.
 
 No shell sees the list, so nothing in it is interpreted. What it writes to its standard error goes
-nowhere, because helpers print secrets when they fail. When time or output is spent, or the caller
-is cancelled, the program and what it started are killed, and the program is waited for.
+nowhere, because helpers print secrets when they fail. What it prints is read from a pipe of ours:
+asyncio's own hands it from callback to callback, whose arguments its debug mode prints. When time
+or output is spent, or the caller is cancelled, the program and what it started are killed, and the
+program is waited for.
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ __all__ = ["CommandCredentials"]
 _TRY_AGAIN: Final = getattr(os, "EX_TEMPFAIL", 75)
 """The exit code by which a program says that trying again may help (sysexits, EX_TEMPFAIL)."""
 
+_PART: Final = 65536
 _POSIX: Final = os.name == "posix"
 
 
@@ -103,23 +106,36 @@ class CommandCredentials:
     async def _run(self, service: str) -> Issued | CredentialError:
         """Everything that happens while the text is at hand; returns an error, raises none."""
         try:
+            pipe, its_end = os.pipe() if _POSIX else (-1, PIPE)
+        except OSError as error:
+            return _not_started(error, service)
+        try:
+            return await self._run_into(pipe, its_end, service)
+        finally:
+            if _POSIX:
+                os.close(pipe)
+
+    async def _run_into(self, pipe: int, its_end: int, service: str) -> Issued | CredentialError:
+        try:
             process = await anyio.open_process(
                 self._argv(),
                 stdin=DEVNULL,
-                stdout=PIPE,
+                stdout=its_end,
                 stderr=DEVNULL,
                 env=self._env(),
                 cwd=self._cwd,
                 start_new_session=_POSIX,
             )
         except (OSError, ValueError) as error:
-            reason = f"the helper program could not be started: {type(error).__name__}"
-            return CredentialError(reason, service=service)
+            return _not_started(error, service)
+        finally:
+            if _POSIX:
+                os.close(its_end)
         printed: bytes | None = None
         done = False
         try:
             with anyio.move_on_after(self._timeout) as bound:
-                printed = await _printed(process, self._max_bytes)
+                printed = await _printed(process, pipe, self._max_bytes)
                 if printed is not None:
                     await process.wait()
                     done = True
@@ -138,17 +154,32 @@ class CommandCredentials:
         return read_credential(printed, self._kind, service=service)
 
 
-async def _printed(process: Process, limit: int) -> bytes | None:
+def _not_started(error: Exception, service: str) -> CredentialError:
+    reason = f"the helper program could not be started: {type(error).__name__}"
+    return CredentialError(reason, service=service)
+
+
+async def _printed(process: Process, pipe: int, limit: int) -> bytes | None:
     """Everything that it prints, or ``None`` when it is more than ``limit`` bytes."""
     parts: list[bytes] = []
     size = 0
-    if process.stdout is not None:
-        async for part in process.stdout:
-            size += len(part)
-            if size > limit:
-                return None
-            parts.append(part)
+    while part := await _part(process, pipe):
+        size += len(part)
+        if size > limit:
+            return None
+        parts.append(part)
     return b"".join(parts)
+
+
+async def _part(process: Process, pipe: int) -> bytes:
+    """The next part; an empty one when nobody holds the pipe's other end any more."""
+    if process.stdout is None:
+        await anyio.wait_readable(pipe)
+        return os.read(pipe, _PART)
+    try:
+        return await process.stdout.receive(_PART)
+    except anyio.EndOfStream:
+        return b""
 
 
 async def _ended(process: Process, *, kill: bool) -> None:
