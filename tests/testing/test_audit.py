@@ -275,6 +275,45 @@ def test_loggers_of_others_can_be_left_out_by_name() -> None:
         SecretAudit(CANARY, without_loggers="httpcore")
 
 
+def test_a_filter_of_the_logger_itself_is_obeyed(caplog: pytest.LogCaptureFixture) -> None:
+    """R109. Who redacts there redacts for every handler; without it that is found: control."""
+    caplog.set_level(logging.DEBUG)
+    logger = logging.getLogger("somebody.who.redacts")
+
+    def redacts(record: logging.LogRecord) -> bool:
+        record.exc_info = record.exc_text = None
+        return "dropped" not in record.getMessage()
+
+    def say() -> None:
+        logger.error("failed", exc_info=ValueError(CANARY))
+        logger.debug("dropped %s", CANARY)
+
+    logger.addFilter(redacts)
+    with SecretAudit(CANARY, skip=NOTHING_ALIVE) as audit:
+        say()
+    assert audit.looked["logs"]
+    assert caplog.messages == ["failed"]
+    logger.removeFilter(redacts)
+    with pytest.raises(SecretLeakError) as failed, SecretAudit(CANARY, skip=NOTHING_ALIVE):
+        say()
+    assert {leak.channel for leak in failed.value.leaks} == {"logs"}
+    assert caplog.messages == ["failed", "failed", f"dropped {CANARY}"]
+
+
+def test_a_local_that_cannot_be_printed_hides_no_other() -> None:
+    """R108. A half-made object is in the frames of what its maker raises."""
+    function = leaky(
+        "class Half:\n"
+        "    def __repr__(self):\n"
+        "        return self.missing\n"
+        "def f(token):\n"
+        "    half, held = Half(), token\n"
+        "    raise ValueError\n"
+    )
+    with pytest.raises(SecretLeakError, match="local held"):
+        assert_no_secret(CANARY, caught(function, CANARY), skip=NOTHING_ALIVE)
+
+
 def test_frames_of_the_file_that_planted_it_may_hold_it() -> None:
     """R108. A test knows its own secret; a provider's file can be named as well."""
     token = CANARY

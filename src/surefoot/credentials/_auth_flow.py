@@ -18,6 +18,7 @@ import anyio
 
 from surefoot.credentials._blind import sealed
 from surefoot.credentials._failures import fresh_copy
+from surefoot.credentials._hushed import hushed
 from surefoot.credentials._issuer_http import Guard, IssuerHTTP, client_of, module_of
 from surefoot.credentials._kinds import Bearer, Credential, HeaderLines, Headers
 from surefoot.credentials._port import CredentialRequest, Issued
@@ -118,7 +119,8 @@ class AuthFlow:
                     timeout=self._timeout,
                     guard=self._guard,
                 )
-                return await self._signed(http, request)
+                with hushed():
+                    return await self._signed(http, request)
         except CredentialError as error:
             return fresh_copy(error)
         except Exception as error:  # noqa: BLE001 - the SDK's texts quote answers

@@ -1,9 +1,9 @@
 """The law of this file: whatever the process says while the audit runs is heard, at every level.
 
-Loggers are heard whatever their level, ``disabled`` or ``propagate`` say, and what was to be
-printed is still printed where it would have been. Standard streams are heard twice: the Python
-objects, and the file descriptors below them that C code and child processes write to. Everything
-is put back.
+Loggers are heard whatever their level, ``disabled`` or ``propagate`` say, and behind their own
+filters, which may redact; what was to be printed is still printed where it would have been.
+Standard streams are heard twice: the Python objects, and the file descriptors below them that C
+code and child processes write to. Everything is put back.
 """
 
 from __future__ import annotations
@@ -28,11 +28,16 @@ _RECORD_NOISE: Final = frozenset({"msg", "args", "exc_info", "exc_text", "messag
 
 @contextmanager
 def hear_logs(hears: Hears, without: frozenset[str] = frozenset()) -> Generator[None]:
-    """Hear every record of every logger, at DEBUG and below, but of those left out by name."""
+    """Hear every record that its logger lets pass, at DEBUG and below, but of those left out."""
     enabled, handle = logging.Logger.isEnabledFor, logging.Logger.handle
     busy = threading.local()
 
     def hear(self: logging.Logger, record: logging.LogRecord) -> None:
+        passed: Any = self.filter(record)
+        if not passed:
+            return
+        if isinstance(passed, logging.LogRecord):  # from Python 3.12 on it may be another one
+            record = passed
         if not getattr(busy, "now", False) and not _below(self.name, without):
             busy.now = True  # printing an argument may log
             try:
@@ -40,7 +45,7 @@ def hear_logs(hears: Hears, without: frozenset[str] = frozenset()) -> Generator[
             finally:
                 busy.now = False
         if enabled(self, record.levelno):
-            handle(self, record)
+            self.callHandlers(record)
 
     def always(self: logging.Logger, level: int) -> bool:
         return not getattr(busy, "now", False) or enabled(self, level)

@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from functools import partial
-from traceback import TracebackException, format_exception_only, walk_tb
+from traceback import format_exception_only, walk_tb
 from types import ModuleType, TracebackType
 from typing import Any, Final, cast
 
@@ -92,15 +92,11 @@ class Walk:
 
     def frames(self, place: str, tb: TracebackType) -> None:
         """Print the locals of every frame but the trusted ones, as reporters capture them."""
-        for summary in TracebackException(Exception, Exception(), tb, capture_locals=True).stack:
-            if summary.filename not in self._trusted:
-                where = f"{place} in {summary.name} (line {summary.lineno})"
-                for name, text in (summary.locals or {}).items():
-                    self._found(f"{where}, local {name}", text)
         for frame, line in walk_tb(tb):
             if frame.f_code.co_filename not in self._trusted:
                 where = f"{place} in {frame.f_code.co_qualname} (line {line})"
                 for name, part in list(frame.f_locals.items()):
+                    self._found(f"{where}, local {name}: repr", _printed(partial(repr, part)))
                     self.look(f"{where}, local {name}", part, depth=2)
 
     def _outside(self, place: str, value: object) -> None:
