@@ -179,6 +179,18 @@ def test_the_page_is_for_its_owner_and_a_failure_leaves_no_half_of_one(tmp_path:
     assert len(list(tmp_path.iterdir())) == 3
 
 
+def test_a_page_that_cannot_be_written_is_named_as_it_was_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """R72. And not by the name of the file beside it that it is made in."""
+    story = Story()
+    story.call(*a_throttled_then_answered())
+    run = written(tmp_path / "run.jsonl", story.end())
+    page = tmp_path / "missing" / "run.html"
+    assert main(["show", str(run), "--html", str(page)]) == codes.FAILED
+    assert capsys.readouterr().err == f"surefoot: {page}: No such file or directory\n"
+
+
 def test_an_incomplete_record_is_written_and_said(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

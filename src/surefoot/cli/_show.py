@@ -95,7 +95,10 @@ def _page(file: str, target: Path) -> int:
     """Write the page beside its place and then put it there: nobody reads half of one."""
     with _opened(file) as source:
         events = _found(read_events(lines_of(source)), file)
-        handle, name = mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        try:
+            handle, name = mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        except OSError as error:  # it names a file that nobody asked for
+            raise OSError(error.errno, error.strerror, str(target)) from None
         try:
             with os.fdopen(handle, "w", encoding="utf-8") as page:
                 totals = _show(events, HtmlView(page))
