@@ -97,6 +97,20 @@ def test_a_value_that_no_header_can_hold_is_refused_by_its_rule(
     assert "ARY" not in repr(caught.value)
 
 
+@pytest.mark.parametrize("value", ["Bearer CANARY", "bearer CANARY", "BEARER  CANARY"])
+def test_a_token_that_brings_the_word_bearer_is_refused(value: str) -> None:
+    """B8. It would be sent twice, and the server's 401 says nothing of it."""
+    with pytest.raises(InvalidCredentialError, match="the token alone") as caught:
+        Bearer(value)
+    assert "CANARY" not in str(caught.value)
+
+
+@pytest.mark.parametrize("value", ["Bearer", "Bearer-CANARY", "BearerCANARY", "x Bearer CANARY"])
+def test_a_token_that_only_looks_like_that_is_one(value: str) -> None:
+    """B8. The rule is about the word and the blank after it."""
+    assert Bearer(value).lines() == ((b"authorization", f"Bearer {value}".encode()),)
+
+
 @pytest.mark.parametrize("value", [None, b"CANARY", 7, ["CANARY"]])
 @pytest.mark.parametrize("kind", ONE_VALUE)
 def test_a_value_that_is_no_text_is_refused_without_an_echo(kind: str, value: object) -> None:

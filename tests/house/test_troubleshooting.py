@@ -70,6 +70,7 @@ WHEN_BUILT: Final[list[Callable[[], object]]] = [
     lambda: ToolRule(repeat_on="throttle"),  # type: ignore[arg-type]
     lambda: Replay(tools={"a": ToolRule(makes_changes=True, repeat_on={"throttle"})}),
     lambda: Bearer("a-token\n"),
+    lambda: Bearer("Bearer a-token"),
     lambda: Gateway(URL).protect(object()),
     without_aws,
     lambda: agentcore.runtime("arn:aws:s3:::bucket"),

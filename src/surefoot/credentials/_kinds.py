@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar, Literal, cast, final
 
 from surefoot.credentials._blind import Blind, sealed
-from surefoot.credentials._validation import broken_header_name, broken_value
+from surefoot.credentials._validation import broken_header_name, broken_token, broken_value
 from surefoot.errors import InvalidCredentialError
 
 if TYPE_CHECKING:
@@ -51,14 +51,15 @@ class Bearer(Credential):
     """``Authorization: Bearer <token>`` (RFC 6750 section 2.1).
 
     Raises:
-        InvalidCredentialError: the token may not stand in a header (B8); it is not shown.
+        InvalidCredentialError: the token may not stand in a header (B8), or brings the word
+            ``Bearer`` with it; it is not shown.
     """
 
     __slots__ = ()
     kind: ClassVar[CredentialKind] = "bearer"
 
     def __init__(self, token: str, /) -> None:
-        broken = _first(("token", broken_value(token)))
+        broken = _first(("token", broken_token(token)))
         if broken is None:
             _lay(self, [("authorization", f"Bearer {token}")], [token])
         del token  # what is raised below carries this frame, and a frame carries its locals

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-__all__ = ["broken_header_name", "broken_value"]
+__all__ = ["broken_header_name", "broken_token", "broken_value"]
 
 _VALUE: Final = re.compile(r"[\x21-\x7e](?:[\x20-\x7e\t]*[\x21-\x7e])?")
 _TOKEN: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
@@ -45,6 +45,17 @@ def broken_value(value: object, *, may_be_empty: bool = False) -> str | None:
     if _VALUE.fullmatch(value):
         return None
     return _broken_character(value)
+
+
+def broken_token(token: object) -> str | None:
+    """Return the rule that a bearer token breaks, or ``None`` (RFC 6750 section 2.1).
+
+    A token that brings the word with it would be sent as ``Bearer Bearer ...``, and refused.
+    """
+    broken = broken_value(token)
+    if broken is None and isinstance(token, str) and token[:7].lower() == "bearer ":
+        return "must be the token alone; the word Bearer is put before it"
+    return broken
 
 
 def _broken_character(value: str) -> str:
