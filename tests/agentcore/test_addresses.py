@@ -10,6 +10,7 @@ import pytest
 from support.agentcore import ARN, KEYS, library
 from surefoot import Bearer, Gateway, agentcore
 from surefoot.agentcore._address import DNS_SUFFIXES, gateway_region
+from surefoot.transports import Endpoint
 
 BEARER: Final = Bearer("a-token")
 BY_BEARER: Final = {"credentials": BEARER, "aws": None}
@@ -135,7 +136,8 @@ def test_what_is_no_runtime_is_refused_by_name(options: dict[str, Any], says: st
 )
 def test_a_public_host_names_its_region(url: str, region: str | None) -> None:
     """A host that only looks like one names none."""
-    assert gateway_region(url) == region
+    scheme, host, _ = Endpoint(url).parts
+    assert gateway_region(scheme, host) == region
 
 
 @pytest.mark.parametrize(

@@ -94,6 +94,8 @@ OF_RUNTIME: Final[list[tuple[str, Any, type[Exception], str]]] = [
     ("endpoint", Deaf(), TypeError, "must be a str such as https://vpce-1.example.com, or None"),
     ("endpoint", "", ValueError, "must be an origin such as https://vpce-1.example.com"),
     ("headers", {SESSION: CANARY}, ValueError, "must have 33 to 256 characters"),
+    ("headers", {SESSION.lower(): "x" * 32}, ValueError, "must have 33 to 256 characters"),
+    ("headers", {SESSION.upper(): "x" * 257}, ValueError, "must have 33 to 256 characters"),
 ]
 
 OF_GATEWAY: Final[list[tuple[str, Any, type[Exception], str]]] = [
@@ -191,6 +193,7 @@ def test_what_means_something_is_taken() -> None:
         "headers": {SESSION: "x" * 33},
     }
     _runtime(account_id="123456789012", qualifier="v_2", region="us-west-2", **shared, **more)
+    _runtime(headers={SESSION: "x" * 256})
     _runtime(endpoint="https://vpce-1.example.com:8443/")
     _gateway(region="us-west-2", **shared, **more)
     _signer(service="execute-api", clock=clock)

@@ -108,16 +108,16 @@ def _place_of(arn: str, region: str | None, account_id: str | None) -> str:
     return place
 
 
-def gateway_region(url: str) -> str | None:
+def gateway_region(scheme: str, host: str) -> str | None:
     """Return the region that a gateway's public host names; ``None`` for a custom domain.
 
+    Args:
+        scheme: Of its URL, in lower case.
+        host: Of its URL, in lower case.
+
     Raises:
-        ValueError: the URL is plain http beyond loopback.
+        ValueError: it is plain http beyond loopback.
     """
-    where = origin_of(url)
-    if where is None:
-        return None
-    scheme, host, _ = where
     if not is_private(scheme, host):
         raise ValueError(_PLAIN.format("url"))
     labels = host.split(".")

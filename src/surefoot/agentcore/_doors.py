@@ -165,8 +165,9 @@ def gateway(
         TypeError: an option has the wrong type.
         ValueError: an option is out of range or contradicts another. No text is echoed.
     """
-    Endpoint(url)  # what is wrong with it is told before what is missing beside it
-    said = gateway_region(url)
+    # First: what is wrong with the URL is told before what is missing beside it.
+    scheme, host, _ = Endpoint(url).parts
+    said = gateway_region(scheme, host)
     wanted = None if region is None else checked_region(region)
     if said is not None and wanted not in {None, said}:
         raise ValueError("region: contradicts the URL; leave it out")
