@@ -9,7 +9,8 @@ import asyncio
 import gc
 import os
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
@@ -106,22 +107,12 @@ class Search:
                 hears(f"the name of a file in {root.name}", file.name)
                 if file.is_file():
                     hears(file.name, file.read_bytes())
-        gc.collect()
-        alive = gc.get_objects()
-        self._search_alive("objects", alive, is_ours)
-        self._search_alive("requests", alive, _is_request)
-        self._search_alive("tasks", alive, _is_task)
-
-    def _search_alive(
-        self, channel: AuditChannel, alive: list[Any], wanted: Callable[[object], bool]
-    ) -> None:
-        if not self.covers(channel):
-            return
-        walk = Walk(self._finder(channel), self._trusted)
-        some = [value for value in alive if _safely(wanted, value)]
-        for value in some[:_MAX_OBJECTS]:
-            place = f"{type(value).__module__}.{type(value).__qualname__}"
-            walk.look(place, _task_parts(value) if channel == "tasks" else value)
+        for channel, values in _alive().items():
+            if self.covers(channel):
+                walk = Walk(self._finder(channel), self._trusted)
+                for value in values[:_MAX_OBJECTS]:
+                    place = f"{type(value).__module__}.{type(value).__qualname__}"
+                    walk.look(place, _task_parts(value) if channel == "tasks" else value)
 
     def _finder(self, channel: AuditChannel) -> Callable[[str, str | bytes], None]:
         """A function that searches one artefact, on behalf of a channel."""
@@ -136,21 +127,33 @@ class Search:
         return found
 
 
-def _safely(wanted: Callable[[object], bool], value: object) -> bool:
-    """Some objects of other libraries answer even ``type`` and ``isinstance`` with an error."""
-    try:
-        return wanted(value)
-    except Exception:  # noqa: BLE001
-        return False
+def _alive() -> dict[AuditChannel, list[Any]]:
+    """What is alive and searched, by channel. There may be a million objects, of few kinds."""
+    gc.collect()
+    alive: list[object] = gc.get_objects()
+    wanted: dict[AuditChannel, list[Any]] = {"objects": [], "requests": [], "tasks": []}
+    channels: dict[int, tuple[AuditChannel, ...]] = {}
+    for value in alive:
+        kind: type[object] = type(value)
+        found = channels.get(id(kind))
+        if found is None:
+            found = channels[id(kind)] = tuple(_channels_of(kind))
+        for channel in found:
+            wanted[channel].append(value)
+    return wanted
 
 
-def _is_request(value: object) -> bool:
-    kind = type(value)
-    return kind.__name__ == "Request" and kind.__module__.partition(".")[0] in _HTTP_FAMILIES
-
-
-def _is_task(value: object) -> bool:
-    return isinstance(value, (asyncio.Future, asyncio.Handle))
+def _channels_of(kind: type[object]) -> Iterator[AuditChannel]:
+    """In which channels objects of a kind are searched."""
+    # Some classes of other libraries answer even a question for their module with an error.
+    with suppress(Exception):
+        if is_ours(kind):
+            yield "objects"
+    with suppress(Exception):
+        if kind.__name__ == "Request" and kind.__module__.partition(".")[0] in _HTTP_FAMILIES:
+            yield "requests"
+    if issubclass(kind, (asyncio.Future, asyncio.Handle)):
+        yield "tasks"
 
 
 def _task_parts(value: Any) -> list[object]:

@@ -111,7 +111,11 @@ class Walk:
             write: Any = getattr(type(value), method, None)
             if callable(write):
                 self._found(f"{place}: {method}", str(_printed(partial(write, value))))
-        if is_ours(value) or isinstance(value, BaseException) or hasattr(type(value), "model_dump"):
+        if (
+            is_ours(type(value))
+            or isinstance(value, BaseException)
+            or hasattr(type(value), "model_dump")
+        ):
             self._found(f"{place}: pickle", _pickled(value))
 
     def _inside(self, value: object) -> Iterator[tuple[str, object]]:
@@ -130,9 +134,9 @@ class Walk:
             yield from _attributes(cast("object", value))
 
 
-def is_ours(value: object) -> bool:
-    """An object of this library, apart from its test doubles: they keep what a server received."""
-    return type(value).__module__.startswith("surefoot.") and not _a_double(type(value))
+def is_ours(kind: type[object]) -> bool:
+    """A kind of this library, apart from its test doubles: they keep what a server received."""
+    return kind.__module__.startswith("surefoot.") and not _a_double(kind)
 
 
 def _a_double(kind: type[object]) -> bool:
