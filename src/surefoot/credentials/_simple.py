@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import ClassVar, Final, Never
 
+from surefoot.credentials._blind import sealed
 from surefoot.credentials._kinds import Bearer
 from surefoot.credentials._port import CredentialRequest, Issued
 from surefoot.credentials._reading import CredentialOf, checked_kind, read_credential
@@ -88,7 +89,7 @@ class EnvironmentCredentials:
         self.variable = variable
         """The variable's name."""
         self._kind = checked_kind(kind)
-        self._environ = environ
+        self._environ = sealed(environ)
 
     def __repr__(self) -> str:
         return "EnvironmentCredentials(...)"
@@ -109,8 +110,8 @@ class EnvironmentCredentials:
         return read
 
     def _read(self, service: str) -> Issued | CredentialError:
-        environ = os.environ if self._environ is None else self._environ
-        text = environ.get(self.variable)
+        environ = self._environ()
+        text = (os.environ if environ is None else environ).get(self.variable)
         if text is None:
             reason = "the environment variable that EnvironmentCredentials names is not set"
             return CredentialError(reason, service=service)
