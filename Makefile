@@ -8,6 +8,8 @@ SHELL := bash
 
 # The type checker comes with its Node.js and is pinned by the lock: it need not ask for a newer one.
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
+# Hundreds of processes start here: what one has compiled is kept for the others, whatever the shell says.
+export PYTHONDONTWRITEBYTECODE :=
 
 # The first interpreter that is new enough; `make PYTHON=/path/to/python ...` overrules.
 PYTHON ?= $(shell for p in python3.11 python3 python3.12 python3.13 python3.14; do \
