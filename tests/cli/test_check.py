@@ -15,6 +15,8 @@ import pytest
 
 from support.checking import Check, seen
 from surefoot.cli import _exit_codes as codes
+from surefoot.cli._check_look import Look, Plan, look
+from surefoot.cli._check_words import as_json, as_text
 from surefoot.testing import (
     BadJson,
     CutJson,
@@ -214,3 +216,34 @@ def test_what_a_server_says_of_itself_cannot_move_the_cursor(check: Check) -> No
     assert "\x1b" not in out
     assert "\x07" not in out
     assert "\\x1b[31mred" in out
+
+
+def test_many_tools_are_counted_and_all_of_them_are_listed_to_programs(check: Check) -> None:
+    tools = [Tool(f"tool-{number}") for number in range(20)]
+    with FaultyGateway(tools) as gateway:
+        _, out, _ = check(gateway.url)
+        told = seen(check(gateway.url, "--json"))
+    assert len([line for line in out.splitlines() if "tool-" in line]) == 12 - 4, "four are its own"
+    assert "tools      24, with what the server says of them" in out
+    assert "and 12 more; --json lists all" in out
+    assert {tool.name for tool in tools} <= {tool["name"] for tool in told["tools"]}
+
+
+@pytest.mark.parametrize("encrypted", [False, True])
+def test_plain_http_beyond_this_machine_is_warned_of(*, encrypted: bool) -> None:
+    """B8. The control: https, and loopback, are private."""
+    told = Look(origin="http://a.example", encrypted=encrypted)
+    warned = "plain http: whoever is on the way reads the credentials" in as_text(told)
+    assert warned is not encrypted
+    assert as_json(told, exit_code=0)["encrypted"] is encrypted
+
+
+@pytest.mark.parametrize(
+    ("url", "private"),
+    [("http://127.0.0.1:1/", True), ("http://192.0.2.1/", False), ("https://192.0.2.1/", True)],
+)
+@pytest.mark.anyio
+async def test_whether_it_is_private_is_what_the_address_says(url: str, *, private: bool) -> None:
+    """B8. Before anything is sent."""
+    told = await look(Plan(url=url, timeout=0.01))
+    assert told.encrypted is private

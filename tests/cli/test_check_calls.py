@@ -5,13 +5,19 @@ R9, R27, B6: through the real SDK, over loopback.
 
 from __future__ import annotations
 
+import math
 import time
 from pathlib import Path
+from typing import Any, Literal
 
+import anyio
 import pytest
 
 from support.checking import Check, seen
 from surefoot.cli import _exit_codes as codes
+from surefoot.cli._check_look import Called, Look, Plan, _ended_before, _look_inside
+from surefoot.cli._check_tap import Exchange, TappedGateway
+from surefoot.errors import DeadlineExceededError, MayHaveRunError, RateLimitedError
 from surefoot.testing import (
     EndlessComments,
     ExpiringTokens,
@@ -23,6 +29,7 @@ from surefoot.testing import (
     Step,
     Throttle,
 )
+from surefoot.wire import read_request
 
 pytestmark = pytest.mark.both_majors
 
@@ -143,3 +150,99 @@ def test_arguments_may_stand_in_a_file(check: Check, tmp_path: Path) -> None:
     with FaultyGateway() as gateway:
         _, out, _ = check(gateway.url, "--call", "search", "--args", f"@{file}")
     assert "found from a file" in out
+
+
+class Ends:
+    """A session of one tool, whose call ends as it is told."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+        self.timeout = math.nan
+        self.asked: object = None
+
+    async def tools(self) -> list[Any]:
+        """One tool."""
+        return [type("Named", (), {"name": "search"})()]
+
+    async def call(self, name: str, arguments: object, *, timeout: float) -> None:  # noqa: ASYNC109
+        """End."""
+        self.asked = (name, arguments)
+        self.timeout = timeout
+        raise self.error
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        (DeadlineExceededError(max_elapsed=1), "not called: the 9 s were over before it was sent"),
+        (MayHaveRunError(cause="deadline", attempts=1), "no answer within the 9 s of this check: "),
+        (MayHaveRunError(cause="no-answer", attempts=1), "the request may have run: no-answer"),
+        (RateLimitedError(attempts=1), "rate limited: sent once"),
+        (LookupError("canary"), "the SDK gave up: LookupError"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+async def test_each_end_of_a_call_has_its_words(error: Exception, says: str) -> None:
+    """R27, B6. The call has what is left of the time; its end has a little more, for leaving."""
+    seen_so_far = Look(origin="https://a.example", encrypted=True)
+    plan = Plan(url="https://a.example/", timeout=9.0, call="search")
+    session: Any = Ends(error)
+    patience = anyio.CancelScope(deadline=anyio.current_time() + 5)
+    before = patience.deadline
+    with patience:
+        await _look_inside(session, plan, seen_so_far, patience)
+    assert session.asked == ("search", {})
+    assert 0 < session.timeout <= 5
+    assert patience.deadline > before
+    called = seen_so_far.called
+    assert called is not None
+    assert (called.tool, called.answered) == ("search", False)
+    assert called.words.startswith(says)
+    assert "canary" not in called.words
+
+
+def _sent(
+    method: str, status: int | None, ended: Literal["left", "broken", "unreached"]
+) -> Exchange:
+    asked = f'{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{{"name":"search"}}}}'
+    return Exchange(
+        http_method="POST",
+        outgoing=read_request(asked.encode()),
+        version=None,
+        in_session=False,
+        signed=False,
+        status=status,
+        ended=ended,
+    )
+
+
+@pytest.mark.parametrize(
+    ("sent", "may_have_run"),
+    [
+        ([], False),
+        ([_sent("tools/list", None, "left")], False),
+        ([_sent("tools/call", None, "unreached")], False),
+        ([_sent("tools/call", None, "left")], True),
+        ([_sent("tools/call", None, "broken")], True),
+        ([_sent("tools/call", 200, "left")], True),
+        ([_sent("tools/call", None, "unreached"), _sent("tools/call", None, "left")], True),
+    ],
+    ids=range(7),
+)
+def test_a_check_that_is_cut_off_in_a_call_knows_it_from_the_wire(
+    sent: list[Exchange], *, may_have_run: bool
+) -> None:
+    """R27, D3. Whatever ended it: what was sent may have run, and nothing else has."""
+    gateway = TappedGateway("https://a.example/", credential_headers=frozenset())
+    for exchange in sent:
+        gateway.sent.add(exchange)
+    assert _ended_before("search", gateway) == (
+        Called(
+            tool="search",
+            answered=False,
+            words="it may have run: the check ended before its answer came",
+        )
+        if may_have_run
+        else Called(tool=None, answered=False, words="not called: the check ended before that")
+    )

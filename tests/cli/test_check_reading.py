@@ -14,6 +14,7 @@ import pytest
 from support.checking import Check, seen
 from surefoot.cli import _exit_codes as codes
 from surefoot.cli._check_answers import Read, read_strictly
+from surefoot.cli._check_look import Plan
 from surefoot.cli._check_tap import MOST_BYTES, MOST_EXCHANGES, Exchange, Tape
 from surefoot.testing import FaultyGateway, Sse, Step, Tool
 from surefoot.wire import encode_event, read_request
@@ -37,6 +38,7 @@ def _exchange(
     kept: bool = True,
     kind: bytes = b"application/json",
     coding: bytes = b"",
+    more: tuple[tuple[bytes, bytes], ...] = (),
 ) -> Exchange:
     return Exchange(
         http_method="POST",
@@ -45,7 +47,11 @@ def _exchange(
         in_session=False,
         signed=False,
         status=status,
-        lines=((b"content-type", kind), *([(b"content-encoding", coding)] if coding else [])),
+        lines=(
+            (b"content-type", kind),
+            *(((b"content-encoding", coding),) if coding else ()),
+            *more,
+        ),
         body=bytearray(body),
         ended=ended,
         kept=kept,
@@ -102,6 +108,7 @@ OTHER: Final = encode_event(NOTE)
         (_exchange(OTHER, "whole", kind=EVENTS, kept=False), [], ["too-large"]),
         (_exchange(OTHER + b"data: {", "left", kind=EVENTS), [], ["left"]),
         (_exchange(encode_event(TWICE), "left", kind=EVENTS), ["duplicate-key"], []),
+        (_exchange(b"\xef\xbb\xbf" + EVENT, "left", kind=EVENTS), ["byte-order-mark"], []),
         # Packed: the end of the packing is part of the answer, and what unfolds has a bound.
         (_exchange(gzip.compress(REPLY), "whole", coding=b"gzip"), [], []),
         (_exchange(gzip.compress(REPLY)[:-8], "whole", coding=b"gzip"), ["compressed"], []),
@@ -111,13 +118,48 @@ OTHER: Final = encode_event(NOTE)
         (_exchange(REPLY, "whole", coding=b"br"), ["compressed"], []),
         (_exchange(BOMB, "whole", coding=b"gzip"), [], ["too-large"]),
     ],
-    ids=range(30),
+    ids=range(31),
 )
 def test_who_ended_an_answer_decides_who_is_blamed(
     exchange: Exchange, rules: list[str], unjudged: list[str]
 ) -> None:
     """R92 to R98, B12."""
     assert _said(_read(exchange)) == (rules, unjudged)
+
+
+CHALLENGE: Final = b"www-authenticate"
+BASIC: Final = ((CHALLENGE, b'Basic realm="x"'),)
+HOME: Final = ((CHALLENGE, b'Bearer resource_metadata="https://gateway.example.com/m"'),)
+AWAY: Final = ((CHALLENGE, b'Bearer resource_metadata="https://elsewhere.example/m"'),)
+
+
+@pytest.mark.parametrize(
+    ("status", "more", "rules"),
+    [
+        (200, ((b"mcp-session-id", b"a-session"),), []),
+        (200, ((b"mcp-session-id", b"a session\x7f"),), ["session-id"]),
+        (429, ((b"retry-after", b"3"),), []),
+        (429, ((b"retry-after", b"Mon, 30 Nov 2026 14:00:00 GMT"),), []),
+        (429, ((b"retry-after", b"3.5 s"),), ["retry-after"]),
+        (429, (), ["no-retry-after"]),
+        (503, ((b"retry-after", b"soon"),), ["retry-after"]),
+        (307, ((b"location", b"/other"),), ["redirect"]),
+        (401, (), ["no-challenge"]),
+        (401, BASIC, []),
+        (401, HOME, []),
+        (401, AWAY, ["challenge"]),
+        (403, AWAY, ["challenge"]),
+        (403, (), []),
+    ],
+    ids=range(14),
+)
+def test_what_a_head_states_is_held_to_its_grammar(
+    status: int, more: tuple[tuple[bytes, bytes], ...], rules: list[str]
+) -> None:
+    """D14, D23, R35: also where the body says nothing wrong."""
+    error = b'{"jsonrpc":"2.0","id":7,"error":{"code":-32603,"message":"Internal error"}}'
+    body = REPLY if status == 200 else error
+    assert _said(_read(_exchange(body, "whole", status=status, more=more))) == (rules, [])
 
 
 def test_each_thing_is_said_once_and_in_words() -> None:
@@ -171,3 +213,11 @@ def test_a_large_answer_is_said_to_be_judged_in_part(
     assert told["answers"]["problems"] == []
     assert [one["why"] for one in told["answers"]["unjudged"]] == unjudged
     assert told["exit_code"] == codes.OK
+
+
+def test_what_is_written_down_shows_no_word_of_it() -> None:
+    """R107, R109. A traceback that prints it shows its shape."""
+    exchange = _exchange(b"canary", "whole", more=((b"x-token", b"canary"),))
+    plan = Plan(url="https://a.example/canary", call="canary", arguments={"q": "canary"})
+    assert (repr(exchange), repr(plan)) == ("Exchange(POST, status=200)", "Plan(...)")
+    assert b"canary" in exchange.body, "the control"

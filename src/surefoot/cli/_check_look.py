@@ -198,7 +198,8 @@ async def _look_inside(
 
 def _ended_before(tool: str, gateway: TappedGateway) -> Called:
     """What is known of a call where the check ended before it was told: the wire alone knows."""
-    if any(one.method == "tools/call" for one in gateway.sent.kept):
+    calls = [one for one in gateway.sent.kept if one.method == "tools/call"]
+    if any(one.ended != "unreached" for one in calls):
         words = "it may have run: the check ended before its answer came"
         return Called(tool=tool, answered=False, words=words)
     words = "not called: the check ended before that"
