@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from surefoot.credentials import unseen
 from surefoot.gateway import Gateway, with_rules
 from surefoot.transports import Endpoint, chance
 
@@ -33,6 +34,7 @@ _SESSION: Final = "x-amzn-bedrock-agentcore-runtime-session-id"
 _SESSION_LENGTH: Final = range(33, 257)
 
 
+@unseen
 def runtime(
     agent: str,
     *,
@@ -116,6 +118,7 @@ def runtime(
     return with_rules(made, adapter_rules(retry))
 
 
+@unseen
 def gateway(
     url: str,
     *,

@@ -20,6 +20,7 @@ from surefoot.credentials import (
     Issued,
     Secret,
     sealed,
+    unseen,
 )
 from surefoot.errors import CredentialError
 from surefoot.transports import Clock, SystemClock
@@ -87,6 +88,7 @@ class AgentCoreIdentity:
     refreshable: ClassVar[bool] = True
     """After a rejection the service is asked again; for a user that means a fresh consent."""
 
+    @unseen
     def __init__(
         self,
         *,

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import anyio.to_thread
 
-from surefoot.credentials import sealed
+from surefoot.credentials import sealed, unseen
 from surefoot.errors import CredentialError
 from surefoot.transports import SystemClock
 from surefoot.wire import is_private
@@ -78,6 +78,7 @@ class SigV4Signer:
 
     __slots__ = ("_auth", "_clock", "_keys", "_region", "_service")
 
+    @unseen
     def __init__(
         self,
         *,

@@ -32,6 +32,7 @@ from surefoot.credentials._retrying import RetryingCredentials
 from surefoot.credentials._shared import SharedCredentials
 from surefoot.credentials._simple import EnvironmentCredentials, MissingCredentials
 from surefoot.credentials._static import StaticCredentials, as_issued, as_provider
+from surefoot.credentials._unseen import unseen
 
 __all__ = [
     "AdoptedCredentials",
@@ -65,4 +66,5 @@ __all__ = [
     "as_issued",
     "as_provider",
     "sealed",
+    "unseen",
 ]

@@ -20,6 +20,7 @@ from surefoot.credentials._port import (
 )
 from surefoot.credentials._shared import SharedCredentials
 from surefoot.credentials._time import Clock, MachineClock
+from surefoot.credentials._unseen import unseen
 from surefoot.errors import CredentialError
 from surefoot.wire import origin_of
 
@@ -54,6 +55,7 @@ class AdoptedCredentials:
         return await self._inner.vend(request)
 
 
+@unseen
 def adopt(
     provider: Any,
     /,

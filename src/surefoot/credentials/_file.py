@@ -24,6 +24,7 @@ from surefoot.credentials._options import count, seconds
 from surefoot.credentials._port import CredentialRequest, Generation, Issued
 from surefoot.credentials._reading import CredentialOf, checked_kind, read_credential
 from surefoot.credentials._time import Clock, MachineClock
+from surefoot.credentials._unseen import unseen
 from surefoot.errors import CredentialError
 
 __all__ = ["FileCredentials", "FilePermissions"]
@@ -68,6 +69,7 @@ class FileCredentials:
     steps_up: ClassVar[bool] = False
     """It holds one credential, whatever scopes are asked for."""
 
+    @unseen
     def __init__(
         self,
         path: str | os.PathLike[str],

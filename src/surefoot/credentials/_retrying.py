@@ -20,6 +20,7 @@ from surefoot.credentials._port import (
 )
 from surefoot.credentials._static import as_provider
 from surefoot.credentials._time import Clock, MachineClock
+from surefoot.credentials._unseen import unseen
 from surefoot.policy import Limits, backoff, stated_wait
 
 __all__ = ["RetryingCredentials"]
@@ -43,6 +44,7 @@ class RetryingCredentials:
 
     __slots__ = ("_clock", "_draw", "_limits", "_provider", "refreshable", "steps_up")
 
+    @unseen
     def __init__(
         self,
         provider: object,

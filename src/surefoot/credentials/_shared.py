@@ -29,6 +29,7 @@ from surefoot.credentials._port import (
 )
 from surefoot.credentials._static import as_provider
 from surefoot.credentials._time import Clock, MachineClock
+from surefoot.credentials._unseen import unseen
 from surefoot.errors import CredentialError
 
 __all__ = ["SharedCredentials"]
@@ -70,6 +71,7 @@ class SharedCredentials:
         "steps_up",
     )  # fmt: skip
 
+    @unseen
     def __init__(
         self,
         provider: object,

@@ -11,6 +11,7 @@ from surefoot.credentials._blind import sealed
 from surefoot.credentials._kinds import Bearer
 from surefoot.credentials._port import CredentialRequest, Issued
 from surefoot.credentials._reading import CredentialOf, checked_kind, read_credential
+from surefoot.credentials._unseen import unseen
 from surefoot.errors import CredentialError
 
 __all__ = ["EnvironmentCredentials", "MissingCredentials"]
@@ -30,6 +31,7 @@ class MissingCredentials:
     refreshable: ClassVar[bool] = False
     """Asking again cannot help."""
 
+    @unseen
     def __init__(self, *, option: str = "credentials") -> None:
         if not isinstance(option, str) or not _NAME.fullmatch(option):  # pyright: ignore[reportUnnecessaryIsInstance]
             message = "option: must be the name of an option"
@@ -67,6 +69,7 @@ class EnvironmentCredentials:
     refreshable: ClassVar[bool] = False
     """A rejected one stays what it is until the program changes its own environment."""
 
+    @unseen
     def __init__(
         self,
         variable: str,

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import anyio.to_thread
 
-from surefoot.credentials import Secret
+from surefoot.credentials import Secret, unseen
 from surefoot.policy import Fence, Replay, Retry, Rule
 from surefoot.sinks import ledger_for, spans_and_events
 from surefoot.transports import (
@@ -81,6 +81,7 @@ class Gateway:
         ValueError: an option is out of range or contradicts another. No text value is echoed.
     """
 
+    @unseen
     def __init__(
         self,
         url: str,
@@ -210,6 +211,7 @@ class Gateway:
         """
         return self._fence.settle(call_id, ran=ran)
 
+    @unseen
     def acting_for(self, *, user_token: str | None = None, user_id: str | None = None) -> Gateway:
         """Return a Gateway for one principal: connections and fence are shared, credentials never.
 
@@ -255,6 +257,7 @@ class Gateway:
     def _shown(self) -> str:
         return self._options.name or self._options.endpoint.origin
 
+    @unseen
     def http_client(self, *, auth_above: bool = False, **settings: Any) -> Any:
         """Return an ``AsyncClient`` of the family that the installed ``mcp`` uses.
 
@@ -275,6 +278,7 @@ class Gateway:
         client = self._pool.client(http_library(), settings)
         return self.protect(client, auth_above=auth_above)
 
+    @unseen
     def http_client_factory(
         self, headers: Any = None, timeout: Any = None, auth: Any = None, **extra: Any
     ) -> Any:
