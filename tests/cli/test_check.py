@@ -14,9 +14,10 @@ from typing import Any
 import pytest
 
 from support.checking import Check, seen
+from surefoot import ToolRule
 from surefoot.cli import _exit_codes as codes
-from surefoot.cli._check_look import Look, Plan, look
-from surefoot.cli._check_words import as_json, as_text
+from surefoot.cli._check_look import Look, Plan, ToolSeen, look
+from surefoot.cli._check_words import advice_for, as_json, as_text
 from surefoot.testing import (
     BadJson,
     CutJson,
@@ -60,6 +61,7 @@ def test_a_sound_gateway_is_told_in_about_a_dozen_lines(
     assert "calls itself surefoot.testing.FaultyGateway 1" in out
     assert 'search: reads -> ToolRule(repeat_on={"throttle", "network"})' in out
     assert "refund: changes, may destroy -> ToolRule(makes_changes=True)" in out
+    assert "surefoot   waits out a 429: at most 3 attempts and 10 s of waits a call;" in out
     assert "wrong      nothing, read strictly" in out
 
 
@@ -247,3 +249,19 @@ async def test_whether_it_is_private_is_what_the_address_says(url: str, *, priva
     """B8. Before anything is sent."""
     told = await look(Plan(url=url, timeout=0.01))
     assert told.encrypted is private
+
+
+@pytest.mark.parametrize(
+    ("hints", "rule"),
+    [
+        ({}, ToolRule(makes_changes=True)),
+        ({"readOnly": True}, ToolRule(repeat_on={"throttle", "network"})),
+        ({"readOnly": False}, ToolRule(makes_changes=True)),
+        ({"idempotent": True}, ToolRule(makes_changes=True)),
+        ({"destructive": False}, ToolRule(makes_changes=True)),
+    ],
+)
+def test_what_stands_after_the_arrow_can_be_pasted(hints: Any, rule: ToolRule) -> None:
+    """R9. And what the server does not call a read is not repeated by it."""
+    advice = advice_for(ToolSeen(name="x", hints=hints))
+    assert eval(advice, {"ToolRule": ToolRule}) == rule  # noqa: S307
