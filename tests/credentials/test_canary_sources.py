@@ -112,6 +112,7 @@ async def bare(world: World, end: str, audit: SecretAudit) -> None:
                 await send(client, world, audit, "bare")
 
 
+@pytest.mark.parametrize(("anyio_backend", "family"), [("asyncio", "httpx2")], indirect=True)
 @pytest.mark.parametrize("end", ENDS)
 async def test_each_end_would_show_it(end: str, world: World) -> None:
     """R109. The control: a client without us shows its credential, however the call ends."""

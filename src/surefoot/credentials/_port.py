@@ -185,8 +185,9 @@ class CredentialProvider(Protocol):
     It is asked for every attempt, so it keeps what may be kept (R107: the transport keeps nothing).
     Two attributes may say what it cannot do: ``refreshable = False``, that a rejected credential is
     followed by no other, and ``steps_up = False``, that the scopes of a request change nothing.
-    It raises ``CredentialError`` when it has none; what else it raises is never shown to anybody,
-    because such texts quote secrets. It must let cancellation pass.
+    It raises ``CredentialError`` when it has none, whose reason may be read by anybody: a fixed
+    phrase. What else it raises, and whatever else an error of a kind of its own holds, is never
+    shown, because such texts quote secrets. It must let cancellation pass.
     """
 
     async def vend(

@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, Literal, Self
+from typing import TYPE_CHECKING, Any, Final, Literal, Self, cast
 from urllib.parse import unquote_to_bytes
 
 from surefoot.credentials import (
@@ -269,8 +269,7 @@ class VendingTransport:
     def _failure(self, whose: str, error: Exception) -> Exception:
         """What went wrong before anything was sent, in words of our own."""
         if isinstance(error, (AuthorizationRequiredError, CredentialError)):
-            bared(error)
-            return error
+            return _plain(error)
         return CredentialError(f"{whose} raised {type(error).__name__}", service=self._service)
 
     def _seal(
@@ -306,6 +305,21 @@ class VendingTransport:
             ]
         there += _in_query(request.url.query, copy.url.query)
         return tuple(there)
+
+
+def _plain(error: AuthorizationRequiredError | CredentialError) -> Exception:
+    """The same facts, as an error of ours: what another kind of it holds besides is its own."""
+    kind = next(base for base in type(error).__mro__ if base.__module__.startswith("surefoot."))
+    if kind is type(error):
+        return bared(error)
+    if isinstance(error, AuthorizationRequiredError):
+        return AuthorizationRequiredError(
+            service=error.service,
+            authorization_url=error.authorization_url,
+            session_uri=error.session_uri,
+        )
+    made: CredentialError = cast("Any", kind)(error.reason, service=error.service)
+    return made
 
 
 def _in_query(before: bytes, after: bytes) -> list[bytes]:
