@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import compress
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
@@ -128,19 +129,22 @@ class Search:
 
 
 def _alive() -> dict[AuditChannel, list[Any]]:
-    """What is alive and searched, by channel. There may be a million objects, of few kinds."""
+    """What is alive and searched, by channel.
+
+    There may be a million objects, of few kinds: so each is asked for its kind, and no more.
+    """
     gc.collect()
     alive: list[object] = gc.get_objects()
-    wanted: dict[AuditChannel, list[Any]] = {"objects": [], "requests": [], "tasks": []}
-    channels: dict[int, tuple[AuditChannel, ...]] = {}
-    for value in alive:
-        kind: type[object] = type(value)
-        found = channels.get(id(kind))
-        if found is None:
-            found = channels[id(kind)] = tuple(_channels_of(kind))
-        for channel in found:
-            wanted[channel].append(value)
-    return wanted
+    kinds: list[type[object]] = list(map(type, alive))
+    ids = list(map(id, kinds))  # (some kinds cannot be put into a set)
+    wanted: dict[AuditChannel, set[int]] = {"objects": set(), "requests": set(), "tasks": set()}
+    for number, kind in dict(zip(ids, kinds, strict=True)).items():
+        for channel in _channels_of(kind):
+            wanted[channel].add(number)
+    return {
+        channel: list(compress(alive, map(chosen.__contains__, ids)))
+        for channel, chosen in wanted.items()
+    }
 
 
 def _channels_of(kind: type[object]) -> Iterator[AuditChannel]:
