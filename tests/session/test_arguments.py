@@ -7,11 +7,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import anyio
 import pytest
 
-from surefoot import CredentialError, Gateway
-from surefoot.credentials import EnvironmentCredentials
-from surefoot.testing import FaultyGateway
+from surefoot import Bearer, CredentialError, Gateway
+from surefoot.credentials import (
+    CredentialRequest,
+    EnvironmentCredentials,
+    TransientCredentialError,
+)
+from surefoot.testing import FaultyGateway, Status
 
 CANARY = "canary-4be1-do-not-echo"
 
@@ -75,3 +80,28 @@ async def test_why_no_credential_could_be_had_reaches_the_caller(
                 await session.call("search", {"q": "W-2"})
             assert "environment variable" in caught.value.reason
             assert gateway.executions("search") == ran
+
+
+@pytest.mark.parametrize("kind", [CredentialError, TransientCredentialError])
+async def test_why_no_credential_could_be_had_is_told_when_connecting_as_well(
+    kind: type[CredentialError],
+) -> None:
+    """R108, D35. In the same words and by the same type; the control: a server's own 401 is not."""
+
+    async def vault(request: CredentialRequest) -> Bearer:
+        raise kind("the vault is sealed", service=request.service)
+
+    with FaultyGateway() as faulty:
+        with pytest.raises(CredentialError) as caught, anyio.fail_after(10):
+            async with Gateway(faulty.url, credentials=vault).session():
+                pass
+        assert not faulty.journal
+        assert type(caught.value) is kind
+        assert caught.value.reason == "the vault is sealed"
+        assert caught.value.__suppress_context__
+        for opening in ("server/discover", "initialize"):
+            faulty.script(opening, Status(401), repeat=True)
+        with pytest.raises(CredentialError) as refused, anyio.fail_after(10):
+            async with Gateway(faulty.url).session():
+                pass
+    assert refused.value.reason == "unauthorized"

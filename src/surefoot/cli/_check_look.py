@@ -27,7 +27,7 @@ from surefoot.policy import Replay
 from surefoot.wire import SseDecoder, is_private, origin_of, strict_json
 
 from ._check_answers import THROTTLE_HEADERS, Problem, Read, Unjudged, read_strictly, schemes_of
-from ._check_tap import Exchange, TappedCredentials, TappedGateway
+from ._check_tap import Exchange, TappedGateway
 from ._show_fields import plain
 
 __all__ = ["Called", "Look", "Plan", "ToolSeen", "look"]
@@ -129,11 +129,10 @@ async def look(plan: Plan) -> Look:
     Raises:
         TypeError, ValueError: the URL is none that can be sent to; it is not echoed.
     """
-    given = None if plan.credentials is None else TappedCredentials(plan.credentials)
     gateway = TappedGateway(
         plan.url,
         credential_headers=frozenset({plan.credential_header.lower()}),
-        credentials=given,
+        credentials=plan.credentials,
         replay=Replay(policy="app-authorized"),
     )
     where = origin_of(plan.url) or ("", "", 0)
@@ -146,12 +145,6 @@ async def look(plan: Plan) -> Look:
                 await _look_inside(session, plan, seen, patience)
         except Exception as error:  # noqa: BLE001 - whatever it is, it is told and not raised
             seen.failed = _words_of(error)
-            if (
-                given is not None
-                and given.reason is not None
-                and isinstance(error, CredentialError)
-            ):
-                seen.failed = _words_of(CredentialError(given.reason))
     if patience.cancelled_caught:
         seen.failed = f"not done after {plan.timeout:g} s"
     if plan.call is not None and seen.called is None:
@@ -159,7 +152,7 @@ async def look(plan: Plan) -> Look:
     unreached = [one.unreached for one in gateway.sent.kept]
     if seen.failed is not None and not patience.cancelled_caught and unreached and all(unreached):
         seen.failed = f"it could not be reached: {unreached[-1]}"
-    _sum_up(seen, gateway, given=given is not None)
+    _sum_up(seen, gateway, given=plan.credentials is not None)
     seen.strictly = read_strictly(gateway.sent, where)
     return seen
 
@@ -288,6 +281,8 @@ def _text_in(result: Any) -> str:
 def _words_of(error: Exception) -> str:
     """What happened: our own words, or the server's as they were checked; of others the type."""
     kind = type(error).__name__
+    if isinstance(error, CredentialError):  # for which service is nothing that was asked
+        return f"no credential: {error.reason} ({kind})"
     if isinstance(error, SurefootError):
         return f"{error} ({kind})"
     if hasattr(getattr(error, "error", None), "code"):

@@ -14,14 +14,6 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final, Literal, Self
 
-from surefoot.credentials import (
-    AuthorizationRequired,
-    Credential,
-    CredentialProvider,
-    CredentialRequest,
-    Issued,
-)
-from surefoot.errors import CredentialError
 from surefoot.gateway import Gateway
 from surefoot.wire import HeaderLine, Outgoing, read_request
 
@@ -32,7 +24,6 @@ __all__ = [
     "MOST_EXCHANGES",
     "Exchange",
     "Tape",
-    "TappedCredentials",
     "TappedGateway",
 ]
 
@@ -96,31 +87,6 @@ class Tape:
             self.kept.append(exchange)
         else:
             self.missed.add(exchange.method)
-
-
-class TappedCredentials:
-    """Asks another provider, and remembers its own phrase for why there was nothing to send."""
-
-    __slots__ = ("_inner", "reason")
-
-    def __init__(self, inner: CredentialProvider) -> None:
-        self._inner = inner
-        self.reason: str | None = None
-        """Fixed words of the provider's; ``None`` while it vends."""
-
-    def __getattr__(self, name: str) -> Any:
-        """What else a provider may say of itself, such as ``refreshable``."""
-        return getattr(self._inner, name)
-
-    async def vend(
-        self, request: CredentialRequest, /
-    ) -> Issued | Credential | AuthorizationRequired:
-        """Hand on what the provider answers."""
-        try:
-            return await self._inner.vend(request)
-        except CredentialError as error:
-            self.reason = error.reason
-            raise
 
 
 class TappedGateway(Gateway):

@@ -247,9 +247,12 @@ class GatewaySession:
     async def _connected(self) -> Connection:
         """Start a connection in a task of its own, which is also the one that will end it."""
         connection = Connection(self._open_streams)
+        context = CallContext()
         try:
-            await self._tasks.start(connection.hold)
+            with calling(context):
+                await self._tasks.start(connection.hold)
         except Exception as error:  # noqa: BLE001 - it is raised, or what it stands for
+            _raise_credential_error(context)
             raise_for_outcome(error_in(error), tool=None, consent=self._consents())
             raise the_one_in(error) from None
         return connection
@@ -304,4 +307,4 @@ def _raise_credential_error(context: CallContext) -> None:
     record = context.record
     error = None if record is None or record.may_have_run else record.credential_error
     if error is not None:
-        raise type(error)(error.reason, service=error.service)
+        raise type(error)(error.reason, service=error.service) from None
