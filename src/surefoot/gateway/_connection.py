@@ -8,8 +8,13 @@ lost connection keep it until they are answered.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, contextmanager
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import (
+    AbstractAsyncContextManager,
+    AsyncExitStack,
+    asynccontextmanager,
+    contextmanager,
+)
 from typing import Any, Final
 
 import anyio
@@ -37,12 +42,29 @@ class Connection:
         self._scope = anyio.CancelScope()
         self._calls = 0
         self._retired = False
+        self._writer: Any = None
+        self._lost = False
+        self._broke = False
         self.client: Any = None
         """The SDK's own client, once it is connected."""
-        self.lost = False
+
+    @property
+    def lost(self) -> bool:
         """The server no longer knows this session, or the SDK's client has come to its end."""
-        self.broken = False
-        """It came to its end by itself."""
+        return self._lost or self.broken
+
+    def lose(self) -> None:
+        """Note that it is lost."""
+        self._lost = True
+
+    @property
+    def broken(self) -> bool:
+        """It came to its end by itself.
+
+        A client of mcp 1.x that ends raises nothing: what it writes to is closed, and no more.
+        """
+        ended = self._writer is not None and self._writer.ended and not self._closing.is_set()
+        return self._broke or ended
 
     @property
     def closed(self) -> bool:
@@ -58,7 +80,7 @@ class Connection:
         try:
             with self._scope:
                 async with AsyncExitStack() as stack:
-                    self.client = await connect(stack, self._open_streams())
+                    self.client = await connect(stack, self._streams())
                     self._scope.shield = True
                     task_status.started()
                     await self._closing.wait()
@@ -67,9 +89,16 @@ class Connection:
                 raise
             # It broke later: calls under way were told, and the next one connects anew.
         finally:
-            self.broken = not self._closing.is_set()
-            self.lost = True
+            self._broke = not self._closing.is_set()
+            self._lost = True
             self._closed.set()
+
+    @asynccontextmanager
+    async def _streams(self) -> AsyncGenerator[tuple[Any, Any]]:
+        """The streams of the stack, of which the one that is written to is kept in sight."""
+        async with self._open_streams() as (reader, writer):
+            self._writer = writer
+            yield reader, writer
 
     @contextmanager
     def in_use(self) -> Generator[None]:

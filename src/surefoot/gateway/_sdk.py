@@ -8,11 +8,18 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from contextlib import (
+    AbstractAsyncContextManager,
+    AsyncExitStack,
+    asynccontextmanager,
+    suppress,
+)
 from functools import lru_cache
 from importlib.metadata import version
 from types import ModuleType
 from typing import Any, Final
+
+import anyio
 
 __all__ = [
     "call_settings",
@@ -62,9 +69,27 @@ async def connect(stack: AsyncExitStack, opening: AbstractAsyncContextManager[An
     if sdk_major() > 1:
         return await stack.enter_async_context(sdk.Client(opening))
     read, write = await stack.enter_async_context(opening)
-    client = await stack.enter_async_context(sdk.ClientSession(read, write))
+    client = await stack.enter_async_context(_client_session(sdk.ClientSession)(read, write))
     await client.initialize()
     return client
+
+
+@lru_cache(maxsize=1)
+def _client_session(base: Any) -> Any:
+    """The client of mcp 1.x, which outlives an answer that nobody takes.
+
+    Where an answer comes in the very turn of the loop in which its caller leaves, the SDK's own
+    takes the caller's closed stream for the connection's, and ends for all (B3). A major that calls
+    this otherwise is as it was.
+    """
+
+    class ClientSession(base):
+        async def _handle_response(self, message: Any) -> None:
+            above: Any = super()
+            with suppress(anyio.ClosedResourceError):
+                await above._handle_response(message)  # noqa: SLF001 - its own base's
+
+    return ClientSession
 
 
 def call_settings(meta: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -215,14 +215,14 @@ class GatewaySession:
     ) -> Exception:
         """What the SDK's error stands for; the error itself where it is the server's own answer."""
         if _session_is_lost(context):
-            connection.lost = True
+            connection.lose()
             return SessionLostError(tool=tool)
         _raise_credential_error(context)
         raise_for_outcome(error_in(error), tool=tool, consent=self._consents())
         if is_the_servers(error) and not connection.broken:
             return error
         # The SDK's client is at its end, whatever became of this request.
-        connection.lost = True
+        connection.lose()
         record = context.record
         if record is not None and tool is not None and _left(context):
             return MayHaveRunError(

@@ -141,6 +141,8 @@ class WatchedWriter:
     """
 
     def __init__(self, wrapped: Any, table: CallTable, *, one_by_one: bool = False) -> None:
+        self.ended = False
+        """The SDK's client has closed it: nothing can be written any more."""
         self._wrapped = wrapped
         self._table = table
         self._turn = anyio.Lock() if one_by_one else None
@@ -175,8 +177,15 @@ class WatchedWriter:
     async def __aenter__(self) -> Self:
         """Enter the stream."""
         await self._wrapped.__aenter__()
+        self.ended = False
         return self
 
     async def __aexit__(self, *exc: object) -> Any:
         """Leave the stream."""
+        self.ended = True
         return await self._wrapped.__aexit__(*exc)
+
+    async def aclose(self) -> None:
+        """Close the stream."""
+        self.ended = True
+        await self._wrapped.aclose()
