@@ -31,14 +31,31 @@ ERAS: Final[Mapping[Kind, tuple[str, ...]]] = {
 }
 
 
-async def _by_the_sdk(gateway: Gateway, kind: Kind) -> None:
+class Start:
+    """Lets all go at once, when each has its session: opening them takes a machine a while."""
+
+    def __init__(self, runners: int) -> None:
+        self._missing = runners
+        self._all_are_ready = anyio.Event()
+
+    async def ready(self) -> None:
+        """Wait for the others."""
+        self._missing -= 1
+        if not self._missing:
+            self._all_are_ready.set()
+        await self._all_are_ready.wait()
+
+
+async def _by_the_sdk(gateway: Gateway, kind: Kind, start: Start) -> None:
     async with opened(gateway.transport(), kind, bound=BOUND) as session:
+        await start.ready()
         await session.call("charge", {"amount": 1}, patience=PATIENCE)
         await anyio.sleep(5)
 
 
-async def _cancelled(gateway: Gateway, kind: Kind) -> None:
+async def _cancelled(gateway: Gateway, kind: Kind, start: Start) -> None:
     async with opened(gateway.transport(), kind, bound=BOUND) as session:
+        await start.ready()
         told: Told | None = None
         with anyio.move_on_after(PATIENCE) as scope:
             told = await session.call("charge", {"amount": 1})
@@ -47,17 +64,18 @@ async def _cancelled(gateway: Gateway, kind: Kind) -> None:
         await anyio.sleep(5)
 
 
-async def _by_our_session(gateway: Gateway, kind: Kind) -> None:
+async def _by_our_session(gateway: Gateway, kind: Kind, start: Start) -> None:
     del kind
     async with gateway.session() as session:
         await session.tools()
+        await start.ready()
         with pytest.raises(RateLimitedError) as raised:
             await session.call("charge", {"amount": 1}, timeout=PATIENCE)
         assert raised.value.retry_after == 2.0
         await anyio.sleep(5)
 
 
-_Way = Callable[[Gateway, Kind], Awaitable[None]]
+_Way = Callable[[Gateway, Kind, Start], Awaitable[None]]
 
 
 def _ways(kind: Kind) -> list[tuple[str, _Way, dict[str, Any], int]]:
@@ -76,12 +94,13 @@ async def test_a_caller_who_left_a_wait_of_two_seconds_causes_nothing_in_the_nex
     """B2, B6. The control is the way in which nobody says anything: there it does run, once."""
     ran: dict[tuple[Kind, str], int] = {}
     told: dict[tuple[Kind, str], list[dict[str, Any]]] = {}
+    start = Start(sum(len(_ways(kind)) for kind in KINDS))
 
     async def live(kind: Kind, name: str, way: _Way, options: dict[str, Any]) -> None:
         sink = RecordingSink()
         with FaultyGateway(eras=ERAS[kind]) as faulty:
             faulty.script("charge", Throttle(2))
-            await way(Gateway(faulty.url, retry=EXACT, evidence=sink, **options), kind)
+            await way(Gateway(faulty.url, retry=EXACT, evidence=sink, **options), kind, start)
             ran[kind, name] = faulty.executions("charge")
         records: list[Any] = sink.of("tool.request_attempts")
         told[kind, name] = [one for one in records if one["tool"] == "charge"]

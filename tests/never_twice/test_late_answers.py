@@ -24,12 +24,12 @@ async def test_a_payment_whose_answer_comes_too_late_is_not_made_again(kind: Kin
     eras = ("2026-07-28",) if kind == "modern" else ("2025-11-25",)
     told: list[MayHaveRunError] = []
     with FaultyGateway(eras=eras) as faulty:
-        faulty.script("charge", Slow(0.4, when="after"), repeat=True)
+        faulty.script("charge", Slow(1.2, when="after"), repeat=True)
         gateway = Gateway(faulty.url, replay=PAYS)
         async with gateway.session() as session:
             for _ in range(3):
                 with pytest.raises(MayHaveRunError) as raised:
-                    await session.call("charge", {"amount": 1}, timeout=0.2)
+                    await session.call("charge", {"amount": 1}, timeout=0.6)
                 told.append(raised.value)
                 await faulty.until(lambda: not any(e.in_flight for e in faulty.requests("charge")))
             assert [one.cause for one in told] == ["deadline", "fenced", "fenced"]

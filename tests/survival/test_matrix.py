@@ -104,7 +104,7 @@ FAULTS: Final = [
     ),
     Fault(
         name="slow beyond the caller's own timeout",
-        step=Slow(0.3, when="after"),
+        step=Slow(2, when="after"),
         patience=0.1,
         ran=1,
         reads=IMPATIENT,
