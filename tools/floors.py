@@ -22,8 +22,9 @@ ROOT: Final = Path(__file__).resolve().parents[1]
 PLACE: Final = ROOT / ".venv-floors"
 TOOLS: Final = ("hypothesis", "pytest", "pytest-timeout", "pytest-xdist", "trio")
 TESTS: Final = (
-    *("tests/credentials", "tests/errors", "tests/evidence", "tests/gateway", "tests/mcp1"),
-    *("tests/policy", "tests/session", "tests/sinks", "tests/transports", "tests/wire"),
+    *("tests/answering", "tests/credentials", "tests/errors", "tests/evidence", "tests/gateway"),
+    *("tests/mcp1", "tests/never_twice", "tests/policy", "tests/reading", "tests/session"),
+    *("tests/sinks", "tests/survival", "tests/transports", "tests/wire"),
 )
 
 _LOOK: Final = "from importlib.metadata import version"
