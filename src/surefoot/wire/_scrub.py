@@ -17,7 +17,7 @@ A ``Scrub`` holds secrets in a closure, shows nothing, and neither pickles nor c
 from __future__ import annotations
 
 import re
-from base64 import b64decode
+from binascii import a2b_base64
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, NoReturn, TypeVar, cast
 
@@ -34,6 +34,7 @@ MIN_SECRET: Final = 8
 """Shorter secrets are not searched for: they would be found in words."""
 
 _MIN_PART: Final = 16  # a shorter part of a header may be a word
+_DIVIDES: Final = b' =;,"'
 _BETWEEN: Final = re.compile(rb'[ =;,"]+')
 _NAMES: Final = re.compile(rb"(?i)\bsignedheaders=[^, ]*")  # these are names, and in many texts
 _SCHEME: Final = re.compile(rb"[A-Za-z][A-Za-z0-9-]* +(?=[^ ])")
@@ -216,13 +217,13 @@ def _parts(secret: bytes) -> Iterator[bytes]:
     And of what ``Basic`` wrote in base64, both together and the password.
     """
     whole = secret.rstrip(b"=")
-    if _BETWEEN.search(whole):
+    if len(whole.translate(None, _DIVIDES)) < len(whole):
         for part in _BETWEEN.split(_NAMES.sub(b"", whole)):
             if len(part) >= _MIN_PART:
                 yield part
     elif len(secret) % 4 == 0:
         try:
-            pair = b64decode(secret, validate=True)
+            pair = a2b_base64(secret, strict_mode=True)
         except ValueError:
             return
         if b":" in pair and pair.isascii() and pair.decode("ascii").isprintable():
@@ -231,5 +232,7 @@ def _parts(secret: bytes) -> Iterator[bytes]:
 
 def _without_scheme(secret: bytes) -> bytes:
     """Leave the scheme out: who quotes a token does not always quote what stood before it."""
+    if b" " not in secret:
+        return secret
     scheme = _SCHEME.match(secret)
     return secret[scheme.end() :] if scheme else secret

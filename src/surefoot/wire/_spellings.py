@@ -18,10 +18,15 @@ __all__ = ["Form", "forms", "with_neighbours"]
 
 _LONGEST: Final = 64  # a longer needle finds nothing faster
 _TAIL: Final = 120  # bytes at the end of a secret that its base64 needles are taken from
-_PLAIN: Final = re.compile(rb"[A-Za-z0-9._~-]{4,}")
-_ALNUM: Final = re.compile(rb"[A-Za-z0-9]{4,}")
-_UNRESERVED: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._~-")
-_BASE64: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/_-")
+_SHORTEST: Final = 4  # a shorter one is found in every text
+_ALNUM: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+_UNRESERVED: Final = frozenset(f"{_ALNUM}._~-")
+_BASE64: Final = frozenset(f"{_ALNUM}+/_-")
+_BY_ALNUM, _BY_UNRESERVED = (
+    bytes(byte if chr(byte) in kept else 0x20 for byte in range(256))
+    for kept in (frozenset(_ALNUM), _UNRESERVED)
+)
+"""Tables that make a blank of everything else, so that the runs of what is kept stand apart."""
 _ALSO: Final = {"+": "|-", "/": "|_"}
 _SHORT: Final = {" ": r"|\+", "\t": "|t"}
 _RUNS: Final = re.compile(r"\\+|[^\\]")
@@ -69,11 +74,11 @@ class Form(NamedTuple):
 
 def forms(secret: bytes) -> Iterator[Form]:
     """List the forms of one secret: as it is, base64 at three alignments, hexadecimal digits."""
-    yield Form(_needle(_PLAIN, secret), secret)
+    yield Form(_needle(_BY_UNRESERVED, secret), secret)
     # Whole groups of three are left out in front, so that the rest is aligned as the whole is.
     end = secret[max(0, len(secret) - _TAIL) // 3 * 3 :]
     for lead in range(3):
-        yield Form(_needle(_ALNUM, _base64(end, lead)), secret, "base64", lead)
+        yield Form(_needle(_BY_ALNUM, _base64(end, lead)), secret, "base64", lead)
     digits = secret[-_LONGEST // 2 :].hex().encode()
     yield Form(digits, secret, "hex")
     if digits != digits.upper():
@@ -98,8 +103,10 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     return made
 
 
-def _needle(part: re.Pattern[bytes], text: bytes) -> bytes:
-    return max(part.findall(text), key=len, default=b"")[-_LONGEST:]
+def _needle(runs: bytes, text: bytes) -> bytes:
+    """The end of the longest run; a table and ``split`` take a quarter of the time of a pattern."""
+    longest = max(text.translate(runs).split(), key=len, default=b"")
+    return longest[-_LONGEST:] if len(longest) >= _SHORTEST else b""
 
 
 def _base64(secret: bytes, lead: int) -> bytes:
