@@ -1,8 +1,9 @@
 """The law of this file: what other libraries print of a call is theirs, and can be switched off.
 
 Below WARNING, httpx and httpx2 print whole URLs, httpcore and httpcore2 the headers that a server
-sends (cookies, session ids, what it echoes), and the SDK session ids, arguments and results. None
-of it is ours to change, so an app that wants logs at DEBUG says once that these are to be silent.
+sends (cookies, session ids, what it echoes), hpack with HTTP/2 each header that is sent, and the
+SDK session ids, arguments and results. None of it is ours to change, so an app that wants logs at
+DEBUG says once that these are to be silent.
 """
 
 from __future__ import annotations
@@ -12,7 +13,10 @@ from typing import Final
 
 __all__ = ["quiet_loggers"]
 
-_ROOTS: Final = ("httpx", "httpx2", "httpcore", "httpcore2", "h11", "mcp.client", "mcp.shared")
+_ROOTS: Final = (
+    *("httpx", "httpx2", "httpcore", "httpcore2", "h11", "h2", "hpack"),
+    *("mcp.client", "mcp.shared"),
+)
 _BELOW: Final = (
     *(
         f"{root}.{part}"
@@ -23,6 +27,8 @@ _BELOW: Final = (
         f"mcp.client.{part}"
         for part in ("auth", "auth.oauth2", "auth.utils", "client", "session", "sse")
     ),
+    "hpack.hpack",
+    "hpack.table",
     "mcp.client.streamable_http",
     "mcp.shared.jsonrpc_dispatcher",
     "mcp.shared.session",
@@ -43,9 +49,10 @@ _QUIET: Final = _Quiet()
 def quiet_loggers() -> None:
     """Silence, below WARNING, the loggers of others that print what was sent and answered.
 
-    For httpx, httpx2, httpcore, httpcore2, h11 and the MCP SDK's client. It holds for the process,
-    whatever levels are set later, and however often it is called; the ``surefoot`` logger, which
-    prints no secret, stays as it is. Which leak is whose, docs/reference/leaks.md says.
+    For httpx, httpx2, httpcore, httpcore2, h11, h2, hpack and the MCP SDK's client. It holds for
+    the process, whatever levels are set later, and however often it is called; the ``surefoot``
+    logger, which prints no secret, stays as it is. docs/reference/leaks.md says which leak is
+    whose.
     """
     known = logging.root.manager.loggerDict
     names = {*_ROOTS, *_BELOW}
