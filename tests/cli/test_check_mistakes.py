@@ -31,7 +31,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["https://me:CANARY-9@gateway.example.com/mcp"], "must hold no user name or password"),
+        (["https://me:CANARY-9@gateway.example.com/mcp"], "password; a token is named by --token"),
         (["ftp://gateway.example.com/CANARY-9"], "must be http or https"),
         (["not a url CANARY-9"], "url: "),
         ([], "URL"),

@@ -32,6 +32,7 @@ __all__ = ["run"]
 
 _QUOTED: Final = re.compile(r"(['\"]).*\1", re.DOTALL)
 _LONGEST: Final = 600.0
+_NAMED: Final = "a token is named by --token-env or --token-file"
 _MOST_ARGUMENTS: Final = 4 * 1024 * 1024
 _A_NAME: Final = "the option takes a file's name, and what was given is not shown"
 
@@ -55,7 +56,7 @@ def run(argv: Sequence[str]) -> int:
     """Look at a gateway; `FLAWED` if something is wrong with its answers."""
     try:
         asked, rest = _parser().parse_known_args(argv)
-        _refuse(rest)
+        _refuse(asked.url, rest)
         # Only now: the help of a command must not wait for the SDK.
         from ._check_look import Plan, look  # noqa: PLC0415
 
@@ -88,12 +89,14 @@ def run(argv: Sequence[str]) -> int:
     return code
 
 
-def _refuse(rest: Sequence[str]) -> None:
+def _refuse(url: str, rest: Sequence[str]) -> None:
     """Say what may be given, where something else was."""
     if any("token" in word.partition("=")[0] for word in rest):
-        raise _MistakeError("a token is named by --token-env or --token-file")
+        raise _MistakeError(_NAMED)
     if rest:
         raise _MistakeError("it takes one URL, and the options that --help names")
+    if "@" in url.partition("//")[2].partition("/")[0]:
+        raise _MistakeError(f"url: must hold no user name or password; {_NAMED}")
 
 
 def _code(seen: Look) -> int:
