@@ -11,6 +11,7 @@ from __future__ import annotations
 import gc
 import os
 import re
+from collections.abc import Generator
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ import hypothesis
 import pytest
 
 from support.corpora import ABSENT, corpora
+from support.measuring import unmeasured
 from support.turns import in_turns
 
 MCP_MAJOR = int(version("mcp").partition(".")[0])
@@ -90,6 +92,15 @@ def pytest_collection_finish() -> None:
     """
     gc.collect()
     gc.freeze()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, bool, bool]:
+    """Measure no coverage of a test that is marked so."""
+    if item.get_closest_marker("unmeasured") is None:
+        return (yield)
+    with unmeasured():
+        return (yield)
 
 
 @pytest.fixture(params=["asyncio", "trio"], scope="module")

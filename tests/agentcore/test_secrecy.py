@@ -17,7 +17,7 @@ from surefoot.errors import CredentialError
 from surefoot.sinks import record
 from surefoot.testing import AgentCoreStandIn, FakeClock, SecretAudit, Slow, Step
 
-pytestmark = [pytest.mark.both_majors, pytest.mark.anyio, *SDK_ON_TRIO]
+pytestmark = [pytest.mark.unmeasured, pytest.mark.both_majors, pytest.mark.anyio, *SDK_ON_TRIO]
 
 ENDS: Final[dict[str, tuple[Step | str, ...]]] = {
     "a result": ("busy", "throttle-429"),

@@ -18,7 +18,7 @@ from surefoot.credentials import Bearer, Issued
 from surefoot.testing import RecordingSink, Replies, ScriptedTransport, SecretAudit, tool_call
 from surefoot.wire import MARK
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.unmeasured, pytest.mark.anyio]
 
 CANARY = "CANARY-{}-5d1f0e77aa"
 

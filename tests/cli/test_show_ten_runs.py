@@ -17,7 +17,7 @@ from support.records import validator
 from support.ten_runs import TEN_RUNS, TOKEN, recorded
 from surefoot.sinks import read_events
 
-pytestmark = [pytest.mark.both_majors, pytest.mark.anyio]
+pytestmark = [pytest.mark.unmeasured, pytest.mark.both_majors, pytest.mark.anyio]
 
 SHOW = "import sys; from surefoot.cli import main; sys.exit(main())"
 

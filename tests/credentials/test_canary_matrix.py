@@ -44,6 +44,7 @@ from surefoot.testing import (
 )
 
 pytestmark = [
+    pytest.mark.unmeasured,
     pytest.mark.anyio,
     # On trio, what is left of an event stream that was refused goes to the garbage collector.
     pytest.mark.filterwarnings("ignore:Async generator .* was garbage collected:ResourceWarning"),

@@ -47,7 +47,7 @@ from surefoot.testing import (
     Throttle,
 )
 
-pytestmark = [pytest.mark.both_majors, pytest.mark.anyio, *SDK_ON_TRIO]
+pytestmark = [pytest.mark.unmeasured, pytest.mark.both_majors, pytest.mark.anyio, *SDK_ON_TRIO]
 
 CANARY: Final = "CANARY-91f/+c0de-7"
 """With characters that JSON, a URL and base64 each write in another way."""

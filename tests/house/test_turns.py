@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.unmeasured
+
 TESTS = Path(__file__).parents[1]
 TABLES = ("transports/test_decision_table.py", "never_twice/test_ends.py", "survival")
 AXES = {"asyncio", "trio", "httpx2", "httpx", "modern", "handshake"}

@@ -24,6 +24,8 @@ from surefoot import Gateway, Replay, Retry, ToolRule
 from surefoot.policy import ReplayPolicy
 from surefoot.testing import RecordingSink
 
+pytestmark = pytest.mark.unmeasured
+
 SCRIPTS: Final = 400
 URL: Final = "http://127.0.0.1:1/mcp"
 FAULTS: Final = (

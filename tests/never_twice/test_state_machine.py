@@ -27,6 +27,8 @@ from support.tool_rows import EXPECTED, FAULTS, RULES, Rows
 from support.tool_world import Setting, World
 from surefoot.policy import ReplayPolicy
 
+pytestmark = pytest.mark.unmeasured
+
 SCRIPTS: Final = 2_000
 POLICIES: Final[tuple[ReplayPolicy, ...]] = ("assume-refused", "app-authorized")
 OPENINGS: Final[tuple[tuple[str, ...], ...]] = (

@@ -28,6 +28,8 @@ from surefoot.policy import (
     permit,
 )
 
+pytestmark = pytest.mark.unmeasured
+
 CAUSES = ["throttle", "session-busy", "network", "reconnect", "auth", "redirect"]
 LOST = Unanswered(error=ConnectionResetError())
 

@@ -16,6 +16,7 @@ from support.memory import PEAK, needs_peak
 from surefoot.testing import Answer, EndlessStream, FaultyGateway, GzipBomb, Raw, Step
 
 pytestmark = [
+    pytest.mark.unmeasured,
     pytest.mark.slow,
     needs_peak,
 ]

@@ -24,6 +24,8 @@ from support.answers_read import CALL, answer_to, answering, event, gzipped, rea
 from surefoot.testing import Fails, Replies, ScriptedTransport, mcp_request
 from surefoot.wire import JsonLimits, SseDecoder
 
+pytestmark = pytest.mark.unmeasured
+
 MANY: Final = settings(max_examples=300)
 SMALL: Final[dict[str, Any]] = {"limits": JsonLimits(max_bytes=4096), "max_event_bytes": 2048}
 CANARY: Final = "CANARY-3f9c"

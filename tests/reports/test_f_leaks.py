@@ -37,7 +37,7 @@ from surefoot.testing import (
     tool_call,
 )
 
-pytestmark = [pytest.mark.both_majors, pytest.mark.anyio, *SDK_ON_TRIO]
+pytestmark = [pytest.mark.unmeasured, pytest.mark.both_majors, pytest.mark.anyio, *SDK_ON_TRIO]
 
 CANARY: Final = "CANARY-77/+tok=en"
 """With characters that JSON, a URL and base64 each write in another way."""

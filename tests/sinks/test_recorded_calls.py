@@ -24,7 +24,7 @@ from surefoot.evidence import Content
 from surefoot.sinks import FanOutSink, LoggingSink, OpenTelemetrySpans, record
 from surefoot.testing import FaultyGateway, Reset, Status, Throttle
 
-pytestmark = [pytest.mark.both_majors, pytest.mark.anyio, *SDK_ON_TRIO]
+pytestmark = [pytest.mark.unmeasured, pytest.mark.both_majors, pytest.mark.anyio, *SDK_ON_TRIO]
 
 CANARY = "canary-token-9f2e77c1"
 QUICK = Retry(max_attempts=3, base_delay=0.005, max_wait=5.0)

@@ -33,7 +33,7 @@ from surefoot.testing import (
     Trickle,
 )
 
-pytestmark = [pytest.mark.both_majors, pytest.mark.anyio, *SDK_ON_TRIO]
+pytestmark = [pytest.mark.unmeasured, pytest.mark.both_majors, pytest.mark.anyio, *SDK_ON_TRIO]
 
 CALLERS: Final = 8
 CALLS: Final = 6

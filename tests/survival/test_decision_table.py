@@ -29,7 +29,7 @@ from surefoot.testing import (
     Throttle,
 )
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.unmeasured, pytest.mark.anyio]
 
 Policy = Literal["assume-refused", "app-authorized"]
 POLICIES: Final[tuple[Policy, ...]] = ("assume-refused", "app-authorized")

@@ -35,7 +35,7 @@ from surefoot.testing import (
     WrongLength,
 )
 
-pytestmark = [pytest.mark.both_majors, pytest.mark.anyio, *SDK_ON_TRIO]
+pytestmark = [pytest.mark.unmeasured, pytest.mark.both_majors, pytest.mark.anyio, *SDK_ON_TRIO]
 
 UNANSWERED: Final = Reads(words="no-answer", may_have_run=True)
 CUT: Final = Reads(words="cut-stream", may_have_run=True)

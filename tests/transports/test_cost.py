@@ -7,11 +7,14 @@ compared, since noise only ever adds.
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
 from typing import Final
+
+import pytest
+
+pytestmark = pytest.mark.unmeasured
 
 TESTS: Final = Path(__file__).parents[1]
 BENCHMARK: Final = TESTS.parent / "benchmarks" / "transport_overhead.py"
@@ -21,12 +24,10 @@ TRIES: Final = 3
 
 
 def _alone(*arguments: str) -> str:
-    """What a program prints that coverage does not measure: it slows and swells our code alone."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE")}
+    """What a program prints, which coverage does not measure: it slows and swells our code."""
     done = subprocess.run(
         [sys.executable, *arguments],
         cwd=TESTS,
-        env=kept,
         check=True,
         capture_output=True,
         text=True,

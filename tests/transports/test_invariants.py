@@ -33,6 +33,8 @@ from surefoot.policy import (
 from surefoot.testing import Fails, FakeClock, RecordingSink, Replies, ScriptedTransport
 from surefoot.transports import RetryingTransport, VendingTransport, retrying
 
+pytestmark = pytest.mark.unmeasured
+
 httpx2: Final[Any] = pytest.importorskip("httpx2")
 
 _EDGE: Final = 1e-9

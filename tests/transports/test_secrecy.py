@@ -23,7 +23,7 @@ from surefoot.policy import Replay, Retry, ToolRule
 from surefoot.testing import FakeClock, RecordingSink, SecretAudit, SecretLeakError
 from surefoot.transports import RetryingTransport, VendingTransport
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.unmeasured, pytest.mark.anyio]
 
 CANARY: Final = "CANARY-8c1f/+e5'a"
 """With characters that a repr, a URL and base64 each write in another way."""

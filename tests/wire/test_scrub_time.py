@@ -23,6 +23,8 @@ from hypothesis import strategies as st
 from surefoot.wire import MARK, Scrub
 from surefoot.wire.strict_json import dumps, loads
 
+pytestmark = pytest.mark.unmeasured
+
 SECRETS: Final[dict[str, bytes]] = {
     "plain": b"CANARY-5d1f0e77aa",
     "a sign in front": b"+abcdefgh/ijkl",

@@ -9,6 +9,8 @@ import pytest
 
 from support.memory import PEAK, needs_peak
 
+pytestmark = pytest.mark.unmeasured
+
 CAP = 16 * 1024 * 1024
 
 SCRIPT = (
