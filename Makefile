@@ -178,3 +178,4 @@ docs: $(READY_DOCS) ## the documentation as a site in build/docs, strictly, and 
 clean: ## remove environments, caches and results
 	rm -rf .venv .venv-mcp1 .venv-bench .venv-clients .venv-docs .venv-floors* .venv-peer .venv-py* .venv-sdk .venv-uv
 	rm -rf .hypothesis .pytest_cache .ruff_cache build dist .coverage .coverage.*
+	find benchmarks src tests tools -name __pycache__ -prune -exec rm -rf {} +
