@@ -8,8 +8,11 @@ The frames are of another file than the test's, so that an audit does not trust 
 
 from __future__ import annotations
 
+import json
+from base64 import b64encode
 from collections.abc import AsyncIterator, Callable
 from typing import Any
+from urllib.parse import quote
 
 import anyio
 
@@ -27,6 +30,16 @@ def _as_it_is(httpx: Any, request: Any) -> None:
 
 def _as_a_repr(httpx: Any, request: Any) -> None:
     raise httpx.WriteError(_quoted(request)[-150:])
+
+
+def _in_base64(httpx: Any, request: Any) -> None:
+    value = request.headers["authorization"].encode()
+    raise httpx.ReadError(f"lost: {b64encode(value).decode()[:150]}")
+
+
+def _in_escapes(httpx: Any, request: Any) -> None:
+    value: str = request.headers["authorization"]
+    raise httpx.WriteError(json.dumps(quote(value, safe=""))[:150])
 
 
 def _as_h11_does(httpx: Any, request: Any) -> None:
@@ -85,6 +98,8 @@ ERRORS: dict[str, Callable[[Any, Any], None]] = {
     for function in (
         _as_it_is,
         _as_a_repr,
+        _in_base64,
+        _in_escapes,
         _as_h11_does,
         _with_a_cause,
         _with_a_context,

@@ -68,9 +68,12 @@ def bared(error: _Error) -> _Error:
 
 
 def _quotes(text: str, seal: Seal) -> bool:
-    """Whether a text holds a secret of this attempt, as it is or as a repr writes it."""
-    return any(
+    """Whether a text holds a secret of this attempt: as it is, as a repr writes it, or encoded."""
+    if any(
         secret.decode("latin-1") in text or repr(secret)[2:-1] in text
         for secret in seal.secrets()
         if secret
-    )
+    ):
+        return True
+    scrub = seal.scrub()
+    return scrub is not None and scrub.holds(text.encode("utf-8", "backslashreplace"))
