@@ -68,6 +68,27 @@ async def _raised_by(family: Any, transport: Any) -> BaseException | None:
     return None
 
 
+@pytest.mark.parametrize("kind", ["ProxyError", "RemoteProtocolError", "DecodingError"])
+async def test_an_error_in_the_words_of_a_server_or_a_proxy_has_none(
+    family: Any, kind: str
+) -> None:
+    """R108. A reason is whatever somebody writes there; any other text stays: control."""
+
+    def raises(name: str) -> Callable[[Any, Any], None]:
+        def fault(httpx: Any, _: Any) -> None:
+            raise getattr(httpx, name)("407 words of somebody")
+
+        return fault
+
+    said: list[str] = []
+    for name in (kind, "ConnectError"):
+        wire = HostileWire(family, raises=raises(name))
+        error = await _raised_by(family, _layers(wire, RecordingSink()))
+        assert type(error).__name__ == name
+        said.append(str(error))
+    assert said == [kind, "407 words of somebody"]
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("how", ERRORS)
 async def test_no_error_of_a_transport_shows_what_was_vended(

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 __all__ = ["bared", "cleaned"]
 
 _QUOTING: Final = frozenset(
-    {"DecodingError", "InvalidURL", "ProtocolError", "UnicodeError", "ValueError"}
+    {"DecodingError", "InvalidURL", "ProtocolError", "ProxyError", "UnicodeError", "ValueError"}
 )
-"""Classes whose text quotes headers or server bytes."""
+"""Classes whose text quotes headers, or the bytes of a server or a proxy."""
 
 _LONGEST: Final = 200
 
