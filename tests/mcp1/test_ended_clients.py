@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
 import anyio
+import mcp
 import pytest
 from mcp.shared.session import BaseSession
 
 from surefoot import Gateway
 from surefoot.testing import FaultyGateway, Slow
+
+PAGE: Final = Path(__file__).parents[2] / "docs" / "troubleshooting.md"
 
 
 class Late:
@@ -80,3 +84,39 @@ async def test_a_client_that_ended_by_itself_is_replaced_by_the_next_call() -> N
             assert (await session.call("search", {"q": "later"})).text == "found later"
             assert session.client is not ended
     assert faulty.executions("search") == 2
+
+
+async def test_the_same_ends_a_session_of_the_sdks_own_with_the_words_that_the_page_explains(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """B3. The control of the first: there, the neighbours are told of a closed connection."""
+    base: Any = BaseSession
+    handle = base._handle_response
+    told: list[str] = []
+
+    async def closed(self: Any, message: Any) -> None:
+        if message.message.root.id == ends:
+            raise anyio.ClosedResourceError
+        await handle(self, message)
+
+    async def neighbour(client: mcp.ClientSession) -> None:
+        with pytest.raises(mcp.McpError) as caught:
+            await client.call_tool("search", {"q": "it"})
+        told.append(str(caught.value))
+
+    with FaultyGateway() as faulty:
+        faulty.script("search", Slow(5))
+        async with (
+            Gateway(faulty.url).transport() as (read, write),
+            mcp.ClientSession(read, write) as client,
+        ):
+            await client.initialize()
+            ends = client._request_id + 1
+            monkeypatch.setattr(base, "_handle_response", closed)
+            with anyio.fail_after(4):
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(neighbour, client)
+                    await faulty.until(lambda: len(faulty.requests("search")) == 1)
+                    tasks.start_soon(neighbour, client)
+    assert told == ["Connection closed", "Connection closed"]
+    assert f"### `{told[0]}`" in PAGE.read_text("utf-8")
