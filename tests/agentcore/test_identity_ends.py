@@ -16,7 +16,11 @@ from surefoot import Gateway, Retry
 from surefoot.sinks import record
 from surefoot.testing import AgentCoreStandIn, FaultyGateway, SecretAudit, Tool, tool_call
 
-pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("anyio_backend", ["asyncio"])]
+pytestmark = [
+    pytest.mark.anyio,
+    pytest.mark.unmeasured,
+    pytest.mark.parametrize("anyio_backend", ["asyncio"]),
+]
 
 VENDED: Final = [f"token-{number}-" for number in range(1, 40)]
 """How the tokens of the stand-in begin."""

@@ -22,7 +22,7 @@ from surefoot import Retry
 from surefoot.sinks import record
 from surefoot.testing import FaultyGateway, McpRequest, SecretAudit, SecretLeakError, tool_call
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.unmeasured]
 
 OTHERS: Final = ("httpcore", "httpcore2")
 """They print what a server sends, before anybody can read it: `quiet_loggers()` is for them."""
