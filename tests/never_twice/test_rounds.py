@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+import anyio
 import pytest
 
 from support.sessions import FAMILY
@@ -77,6 +78,74 @@ async def test_a_round_that_was_lost_is_not_sent_again_with_the_same_state() -> 
             lost = await _call(client, number, requestState="v1.sealed", inputResponses={})
             assert _kind(lost) == told
         assert len(wire.requests) == 2
+
+
+async def test_a_state_that_is_the_same_for_two_calls_makes_them_not_one() -> None:
+    """B3, D33. A server may seal "step 2" alone: what ends one payment says nothing of another."""
+    sink = RecordingSink()
+    goes_on: Any = {"requestState": "v1.sealed", "inputResponses": {}}
+    told: dict[int, dict[str, Any]] = {}
+    first_is_out, both_are_out, first_is_over = anyio.Event(), anyio.Event(), anyio.Event()
+
+    async def pays_once_both_are_out(_: object) -> Replies:
+        first_is_out.set()
+        await both_are_out.wait()
+        return PAID
+
+    async def is_lost_after_the_first(_: object) -> Fails:
+        both_are_out.set()
+        await first_is_over.wait()
+        return Fails("ReadError")
+
+    wire = ScriptedTransport(ASKS, ASKS, pays_once_both_are_out, is_lost_after_the_first, PAID)
+    gateway = Gateway(URL, replay=PAYS, evidence=sink)
+    async with gateway.protect(FAMILY.AsyncClient(transport=wire)) as client:
+
+        async def next_round(amount: int) -> None:
+            told[amount] = await _call(client, 2 + amount, arguments={"amount": amount}, **goes_on)
+            if amount == 1:
+                first_is_over.set()
+
+        for amount in (1, 2):
+            await _call(client, amount, arguments={"amount": amount})
+        with anyio.fail_after(10):
+            async with anyio.create_task_group() as group:
+                group.start_soon(next_round, 1)
+                await first_is_out.wait()
+                group.start_soon(next_round, 2)
+        again = await _call(client, 5, arguments={"amount": 2}, **goes_on)
+    assert [_kind(one) for one in (told[1], told[2], again)] == [None, "no-answer", "fenced"]
+    assert len(wire.requests) == 4
+    ids: dict[object, set[object]] = {}
+    for record in sink.of("tool.request_attempts"):
+        request: Any = record["request"]
+        ids.setdefault(request["sha256"], set()).add(record["call"])
+    # Both rounds of a call are under its one id, and the two calls under two.
+    assert [len(one) for one in ids.values()] == [1, 1]
+    assert len(set[object]().union(*ids.values())) == 2
+
+
+async def test_what_one_user_began_another_does_not_go_on_with() -> None:
+    """B3, D33. The same words of two people are two calls, each with a beginning of its own."""
+    sink = RecordingSink()
+    mismatch = Replies(400, error={"code": -32020, "message": "header mismatch"})
+    wires = {"ada": ScriptedTransport(mismatch, PAID), "bob": ScriptedTransport(ASKS, PAID)}
+    gateway = Gateway(URL, replay=PAYS, evidence=sink)
+    clients = {
+        name: gateway.acting_for(user_id=name).protect(FAMILY.AsyncClient(transport=wire))
+        for name, wire in wires.items()
+    }
+    first: dict[str, Any] = {}
+    second: dict[str, Any] = {"requestState": "v1.sealed", "inputResponses": {}}
+    async with clients["ada"], clients["bob"]:
+        for number, (name, more) in enumerate(
+            [("ada", first), ("bob", first), ("ada", first), ("bob", second)], start=1
+        ):
+            await _call(clients[name], number, **more)
+    ada, bob, ada_again, bob_again = (record["call"] for record in sink.of("tool.request_attempts"))
+    assert (ada, bob) == (ada_again, bob_again)
+    assert ada != bob
+    assert len(sink.of("call.started")) == 2
 
 
 async def test_a_call_sent_again_after_a_header_mismatch_passes_under_the_same_id() -> None:

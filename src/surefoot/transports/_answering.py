@@ -106,6 +106,7 @@ class AnsweringTransport:
             learned=learned,
             spans=spans,
             where=None if endpoint is None else endpoint.origin,
+            principal=None if fencing is None else fencing.principal,
         )
         self.fencing = fencing
         self._active = ActiveCalls()

@@ -93,20 +93,30 @@ class Learned:
                 )
                 _keep(self._hints, name, repeatable, _MOST_HINTS)
 
-    def begun(self, call_id: str, state: object, began: float) -> bool:
-        """A round of a call ended with the state that its next round will carry, if it has one."""
+    def begun(
+        self, call_id: str, asked: Outgoing, principal: str | None, state: object, began: float
+    ) -> bool:
+        """A round of a call ended with the state that its next round will carry, if it has one.
+
+        A state is whatever the server likes, and may be the same for many calls: "step 2". So the
+        next round is known by what it asks for, too.
+        """
         if not isinstance(state, str):
             return False
+        key = _round(b"state", asked, principal, state)
         with self._lock:
-            _keep(self._calls, _digest(b"state", state), (call_id, began), _MOST_CALLS)
+            _keep(self._calls, key, (call_id, began), _MOST_CALLS)
         return True
 
-    def mismatched(self, call_id: str, asked: Outgoing, began: float) -> None:
+    def mismatched(
+        self, call_id: str, asked: Outgoing, principal: str | None, began: float
+    ) -> None:
         """A call was refused for its headers, and will be sent again with others."""
+        key = _round(b"mismatch", asked, principal, asked.request_state)
         with self._lock:
-            _keep(self._calls, _same(asked), (call_id, began), _MOST_CALLS)
+            _keep(self._calls, key, (call_id, began), _MOST_CALLS)
 
-    def call_of(self, asked: Outgoing) -> tuple[str, float, bool] | None:
+    def call_of(self, asked: Outgoing, principal: str | None) -> tuple[str, float, bool] | None:
         """The call that this request goes on with, when that began, and whether it is sent again.
 
         ``None`` for a new one. What is sent again after a header mismatch is so once.
@@ -114,11 +124,13 @@ class Learned:
         if not self._calls:
             return None
         state = asked.request_state
+        same = _round(b"mismatch", asked, principal, state)
+        after = None if state is None else _round(b"state", asked, principal, state)
         with self._lock:
-            again = self._calls.pop(_same(asked), None)
+            again = self._calls.pop(same, None)
             if again is not None:
                 return *again, True
-            known = None if state is None else self._calls.get(_digest(b"state", state))
+            known = None if after is None else self._calls.get(after)
             return None if known is None else (*known, False)
 
 
@@ -139,9 +151,10 @@ def _digest(kind: bytes, text: str) -> bytes:
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16, key=kind).digest()
 
 
-def _same(asked: Outgoing) -> bytes:
-    """What the same round of the same call is known by, whatever its id and its headers."""
-    known = blake2b(asked.compared_arguments(), digest_size=16, key=b"mismatch")
-    for part in (asked.tool, asked.request_state):
-        known.update(b"\x00" + (part or "").encode("utf-8", "surrogatepass"))
+def _round(kind: bytes, asked: Outgoing, principal: str | None, state: str | None) -> bytes:
+    """What one round of one call is known by, whatever its id and its headers."""
+    known = blake2b(asked.compared_arguments(), digest_size=16, key=kind)
+    for part in (asked.tool, principal, state):
+        data = b"" if part is None else b"=" + part.encode("utf-8", "surrogatepass")
+        known.update(len(data).to_bytes(8, "big") + data)
     return known.digest()

@@ -47,11 +47,12 @@ class Opener:
         learned: What the server's answers have taught so far.
         spans: Where attempts get their spans.
         where: The origin of every request, where that is known.
+        principal: On whose behalf all of them are.
     """
 
     __slots__ = (
-        "_calls", "_clock", "_learned", "_ledger", "_max_body", "_name", "_replay", "_spans",
-        "_where",
+        "_calls", "_clock", "_learned", "_ledger", "_max_body", "_name", "_principal", "_replay",
+        "_spans", "_where",
     )  # fmt: skip
 
     def __init__(
@@ -66,6 +67,7 @@ class Opener:
         learned: Learned | None = None,
         spans: SpanSource | None = None,
         where: str | None = None,
+        principal: str | None = None,
     ) -> None:
         self._replay = replay
         self._name = name
@@ -76,6 +78,7 @@ class Opener:
         self._learned = learned
         self._spans = spans
         self._where = where
+        self._principal = principal
 
     async def open(self, request: HTTPRequest, family: Family) -> Record:
         """Buffer the body, and begin the record of a request."""
@@ -180,7 +183,7 @@ class Opener:
         """Our id for the call that a request is, or goes on with (D33)."""
         asked = record.outgoing
         if self._learned is not None and asked is not None:
-            known = self._learned.call_of(asked)
+            known = self._learned.call_of(asked, self._principal)
             if known is not None:
                 call_id, record.call_began, record.sent_again = known
                 return call_id
@@ -200,12 +203,14 @@ class Opener:
                 told = cast("dict[str, Any]", result)
                 if "requestState" in told and record.call_id is not None:
                     state = told["requestState"]
-                    record.goes_on = self._learned.begun(record.call_id, state, _began(record))
+                    record.goes_on = self._learned.begun(
+                        record.call_id, asked, self._principal, state, _began(record)
+                    )
             elif record.code == HEADER_MISMATCH and record.call_id is not None:
                 # The SDK sends it again once, with other headers.
                 record.goes_on = not record.sent_again
                 if record.goes_on:
-                    self._learned.mismatched(record.call_id, asked, _began(record))
+                    self._learned.mismatched(record.call_id, asked, self._principal, _began(record))
 
 
 def _began(record: Record) -> float:
