@@ -3,7 +3,8 @@
 The SDK's client is a task group: it has to be left by the task that entered it, and a caller who
 finds a session lost is not that task. Closing is shielded from the app's own cancellation, and
 bounded, so that the server's session is ended whenever it can be; calls that are in flight on a
-lost connection keep it until they are answered.
+lost connection keep it until they are answered. What is still in flight when it ends is ended with
+it: nobody would answer it any more, and a client of mcp 1.x would let it wait for ever.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class Connection:
         self._closing = anyio.Event()
         self._closed = anyio.Event()
         self._scope = anyio.CancelScope()
-        self._calls = 0
+        self._calls: list[anyio.CancelScope] = []
         self._retired = False
         self._writer: Any = None
         self._lost = False
@@ -65,6 +66,11 @@ class Connection:
         """
         ended = self._writer is not None and self._writer.ended and not self._closing.is_set()
         return self._broke or ended
+
+    @property
+    def closing(self) -> bool:
+        """It is no longer wanted: what is in flight on it will not be answered."""
+        return self._closing.is_set()
 
     @property
     def closed(self) -> bool:
@@ -92,6 +98,8 @@ class Connection:
             self._broke = not self._closing.is_set()
             self._lost = True
             self._closed.set()
+            for call in self._calls:
+                call.cancel()
 
     @asynccontextmanager
     async def _streams(self) -> AsyncGenerator[tuple[Any, Any]]:
@@ -101,20 +109,20 @@ class Connection:
             yield reader, writer
 
     @contextmanager
-    def in_use(self) -> Generator[None]:
-        """Keep the connection while a call is in flight on it."""
-        self._calls += 1
+    def in_use(self, call: anyio.CancelScope) -> Generator[None]:
+        """Keep the connection while a call is in flight on it; where it ends, that is cancelled."""
+        self._calls.append(call)
         try:
             yield
         finally:
-            self._calls -= 1
-            if self._retired and self._calls == 0:
+            self._calls.remove(call)
+            if self._retired and not self._calls:
                 self._closing.set()
 
     def retire(self) -> None:
         """Let it end once its last call is answered; another has taken its place."""
         self._retired = True
-        if self._calls == 0:
+        if not self._calls:
             self._closing.set()
 
     async def close(self) -> None:

@@ -119,7 +119,7 @@ class GatewaySession:
         found: list[Any] = []
         cursor: str | None = None
         context = CallContext()
-        with connection.in_use():
+        with anyio.CancelScope() as scope, connection.in_use(scope):
             while True:
                 try:
                     with calling(context):
@@ -130,6 +130,8 @@ class GatewaySession:
                 cursor = getattr(page, "next_cursor", None) or getattr(page, "nextCursor", None)
                 if not cursor:
                     break
+        if scope.cancelled_caught:
+            raise SessionLostError
         self._tools = found
 
     async def call(
@@ -159,7 +161,8 @@ class GatewaySession:
             CredentialError: no valid credential could be had; it did not run.
             AuthorizationRequiredError: a person must consent first; it did not run.
             DeadlineExceededError: the timeout passed before anything was sent.
-            SessionLostError: the server no longer knew this session; it did not run.
+            SessionLostError: the server no longer knew this session, or the session was left before
+                anything was sent; it did not run.
             TypeError: ``name`` is no str, ``arguments`` or ``meta`` are not JSON, or ``timeout`` is
                 no number.
             ValueError: ``name`` is empty, or ``timeout`` is not above 0.
@@ -171,12 +174,13 @@ class GatewaySession:
         patient = seconds("timeout", timeout)
         context = CallContext(ends=None if patient is None else self._clock.monotonic() + patient)
         result: Any = None
+        connection: Connection | None = None
         with anyio.move_on_after(patient) as patience:
             connection = await self._ready()
             if self._tools is None:
                 connection = await self._listed(connection)
             try:
-                with connection.in_use(), calling(context):
+                with connection.in_use(patience), calling(context):
                     result = await connection.client.call_tool(name, given, **beside)
             except Exception as error:  # noqa: BLE001 - told apart there
                 raise self._failed(error, context, connection, name) from None
@@ -185,6 +189,8 @@ class GatewaySession:
                 context.abandon()
                 raise
         if result is None and patience.cancelled_caught:
+            if connection is not None and connection.closed:
+                raise _cut_off(context, name)
             raise _timed_out(context, name, patient or 0.0)
         answer = ToolAnswer(result)
         _raise_credential_error(context)
@@ -219,16 +225,13 @@ class GatewaySession:
             return SessionLostError(tool=tool)
         _raise_credential_error(context)
         raise_for_outcome(error_in(error), tool=tool, consent=self._consents())
-        if is_the_servers(error) and not connection.broken:
+        record = context.record
+        answered = record is not None and record.code is not None
+        if is_the_servers(error) and not connection.broken and (answered or not connection.closing):
             return error
         # The SDK's client is at its end, whatever became of this request.
         connection.lose()
-        record = context.record
-        if record is not None and tool is not None and _left(context):
-            return MayHaveRunError(
-                cause="no-answer", attempts=len(record.sent), tool=tool, call_id=record.call_id
-            )
-        return SessionLostError(tool=tool)
+        return _cut_off(context, tool)
 
     async def _ready(self) -> Connection:
         """The connection, or a new one where it was lost: one for all who wait for it (D35)."""
@@ -269,24 +272,35 @@ def _left(context: CallContext) -> bool:
     )
 
 
+def _cut_off(context: CallContext, tool: str | None) -> SurefootError:
+    """What a caller is told whose connection ended before the answer came."""
+    known = None if tool is None else _so_far(context, tool, "no-answer")
+    return known or SessionLostError(tool=tool)
+
+
 def _timed_out(context: CallContext, tool: str, timeout: float) -> SurefootError:
     """What a caller who stopped listening is told: whether anything had left by then."""
-    record = context.record
     late = DeadlineExceededError(max_elapsed=timeout)
-    if record is None or not record.sent or all(s.effect == "not_sent" for s in record.sent):
+    known = _so_far(context, tool, "deadline")
+    if known is None:
         return late
-    error: SurefootError
+    known.__cause__ = late
+    return known
+
+
+def _so_far(context: CallContext, tool: str, cause: str) -> SurefootError | None:
+    """What is known of a call that nobody waits for any more; ``None`` where nothing had left."""
+    record = context.record
+    if record is None or all(sent.effect == "not_sent" for sent in record.sent):
+        return None
     if _left(context):
-        error = MayHaveRunError(
-            cause="deadline", attempts=len(record.sent), tool=tool, call_id=record.call_id
+        return MayHaveRunError(
+            cause=cause, attempts=len(record.sent), tool=tool, call_id=record.call_id
         )
-    else:
-        last = record.sent[-1]
-        error = RateLimitedError(
-            attempts=len(record.sent), waited=record.waited, retry_after=last.retry_after_seconds
-        )
-    error.__cause__ = late
-    return error
+    last = record.sent[-1]
+    return RateLimitedError(
+        attempts=len(record.sent), waited=record.waited, retry_after=last.retry_after_seconds
+    )
 
 
 def _session_is_lost(context: CallContext) -> bool:
