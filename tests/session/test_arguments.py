@@ -10,13 +10,13 @@ from typing import Any
 import anyio
 import pytest
 
-from surefoot import Bearer, CredentialError, Gateway
+from surefoot import Bearer, CredentialError, Gateway, RateLimitedError, Retry
 from surefoot.credentials import (
     CredentialRequest,
     EnvironmentCredentials,
     TransientCredentialError,
 )
-from surefoot.testing import FaultyGateway, Status
+from surefoot.testing import FaultyGateway, Status, Throttle
 
 CANARY = "canary-4be1-do-not-echo"
 
@@ -80,6 +80,32 @@ async def test_why_no_credential_could_be_had_reaches_the_caller(
                 await session.call("search", {"q": "W-2"})
             assert "environment variable" in caught.value.reason
             assert gateway.executions("search") == ran
+
+
+@pytest.mark.parametrize("throttled", [True, False])
+async def test_a_call_that_was_refused_before_no_credential_could_be_had_is_told_as_refused(
+    throttled: bool,
+) -> None:
+    """R3, D35. It was sent, and a 429 proves nothing; the control was never sent."""
+    asked = False
+
+    async def vault(_: CredentialRequest) -> Bearer:
+        if asked and (not throttled or faulty.requests("charge")):
+            raise CredentialError("the vault is sealed")
+        return Bearer("tok-8f14e45f")
+
+    quick = Retry(base_delay=0.01)
+    with FaultyGateway() as faulty, anyio.fail_after(10):
+        faulty.script("charge", Throttle(0))
+        async with Gateway(faulty.url, credentials=vault, retry=quick).session() as session:
+            await session.tools()
+            asked = True
+            with pytest.raises(RateLimitedError if throttled else CredentialError) as caught:
+                await session.call("charge", {"amount": 1})
+        assert len(faulty.requests("charge")) == throttled
+    why = caught.value.__cause__ if throttled else caught.value
+    assert isinstance(why, CredentialError)
+    assert why.reason == "the vault is sealed"
 
 
 @pytest.mark.parametrize("kind", [CredentialError, TransientCredentialError])

@@ -193,8 +193,7 @@ class GatewaySession:
                 raise _cut_off(context, name)
             raise _timed_out(context, name, patient or 0.0)
         answer = ToolAnswer(result)
-        _raise_credential_error(context)
-        raise_for_outcome(answer.outcome, tool=name, consent=self._consents())
+        self._raise_told(answer.outcome, context, name)
         if answer.is_error:
             raise ToolError(result=result, tool=name)
         return answer
@@ -223,8 +222,7 @@ class GatewaySession:
         if _session_is_lost(context):
             connection.lose()
             return SessionLostError(tool=tool)
-        _raise_credential_error(context)
-        raise_for_outcome(error_in(error), tool=tool, consent=self._consents())
+        self._raise_told(error_in(error), context, tool)
         record = context.record
         answered = record is not None and record.code is not None
         if is_the_servers(error) and not connection.broken and (answered or not connection.closing):
@@ -232,6 +230,24 @@ class GatewaySession:
         # The SDK's client is at its end, whatever became of this request.
         connection.lose()
         return _cut_off(context, tool)
+
+    def _raise_told(
+        self, facts: Mapping[str, Any] | None, context: CallContext, tool: str | None
+    ) -> None:
+        """Raise what became of a request that was given up on; return where none was.
+
+        Why no credential could be had is the provider's own phrase, and no secret. A call that was
+        refused before that is told as refused, which proves nothing (R3), and that is its cause.
+        """
+        record = context.record
+        found = None if record is None or record.may_have_run else record.credential_error
+        why = None if found is None else type(found)(found.reason, service=found.service)
+        if why is not None and record is not None and all(one.kind is None for one in record.sent):
+            raise why from None
+        try:
+            raise_for_outcome(facts, tool=tool, consent=self._consents())
+        except RateLimitedError as refused:
+            raise refused from why
 
     async def _ready(self) -> Connection:
         """The connection, or a new one where it was lost: one for all who wait for it (D35)."""
@@ -255,8 +271,7 @@ class GatewaySession:
             with calling(context):
                 await self._tasks.start(connection.hold)
         except Exception as error:  # noqa: BLE001 - it is raised, or what it stands for
-            _raise_credential_error(context)
-            raise_for_outcome(error_in(error), tool=None, consent=self._consents())
+            self._raise_told(error_in(error), context, None)
             raise the_one_in(error) from None
         return connection
 
@@ -314,11 +329,3 @@ def _session_is_lost(context: CallContext) -> bool:
     outgoing = record.outgoing
     in_session = outgoing is not None and outgoing.protocol_version is None
     return in_session and record.code != _METHOD_NOT_FOUND
-
-
-def _raise_credential_error(context: CallContext) -> None:
-    """Raise why no credential could be had: the phrase is the provider's own, and no secret."""
-    record = context.record
-    error = None if record is None or record.may_have_run else record.credential_error
-    if error is not None:
-        raise type(error)(error.reason, service=error.service) from None
