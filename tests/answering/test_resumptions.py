@@ -6,7 +6,9 @@ fence says of the call what is known: it may have run. A standing stream is boun
 
 from __future__ import annotations
 
+import gc
 import json
+import weakref
 from collections.abc import AsyncIterator
 from typing import Any, Final
 
@@ -65,6 +67,25 @@ def last_of(answer: Any) -> dict[str, Any]:
 OTHERS: Final[dict[str, Any]] = {
     "another": 2, "a text of its digits": "1", "a word": "of another call",
 }  # fmt: skip
+
+
+async def test_a_call_that_was_resumed_is_kept_by_nobody_once_it_is_over(family: Any) -> None:
+    """R19. Nor its arguments, by what counts the resumptions; it is kept while it waits."""
+    kept: list[weakref.ref[object]] = []
+
+    def looked_at(request: Any) -> Replies:
+        kept.append(weakref.ref(request.extensions["surefoot.record"]))
+        return PRIMED if len(kept) == 1 else streamed(event(answer_to()))
+
+    client = Client(family, looked_at, looked_at)
+    await client.pay()
+    client.wire.requests.clear()  # it keeps what was sent
+    gc.collect()
+    assert kept[0]() is not None
+    assert last_of(await client.resume())["result"] == SOUND
+    client.wire.requests.clear()
+    gc.collect()
+    assert [one() for one in kept] == [None, None]
 
 
 @pytest.mark.parametrize("rpc_id", OTHERS.values(), ids=OTHERS)

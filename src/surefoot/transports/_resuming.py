@@ -45,12 +45,14 @@ class Pending:
         family: The HTTP library.
     """
 
-    __slots__ = ("_failed", "_tries", "family", "orphan", "record")
+    __slots__ = ("_failed", "_tries", "family", "orphan", "record", "turn")
 
     def __init__(self, record: Record, family: Family, *, orphan: bool = False) -> None:
         self.record = record
         self.family = family
         self.orphan = orphan
+        self.turn = object()
+        """Stands for the call where the call itself, with its arguments, must not be kept."""
         self._failed = False
         self._tries = 0
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from ._clock import Clock
     from ._family import HTTPRequest
+    from ._resuming import Pending
 
 __all__ = ["StandingStreams"]
 
@@ -30,9 +31,9 @@ class StandingStreams:
         self._clock = clock
         self._last: OrderedDict[object, float] = OrderedDict()
 
-    async def pace(self, request: HTTPRequest, resumed: object | None) -> None:
+    async def pace(self, request: HTTPRequest, resumed: Pending | None) -> None:
         """Wait until this session, or the call that is resumed, may open a stream again."""
-        session: object = resumed or request.headers.get("mcp-session-id", "")
+        session = resumed.turn if resumed else request.headers.get("mcp-session-id", "")
         now = self._clock.monotonic()
         due = max(now, self._last.get(session, now - _SECONDS_APART) + _SECONDS_APART)
         self._last[session] = due
