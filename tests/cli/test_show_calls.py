@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from typing import Any
 
@@ -10,6 +11,9 @@ import pytest
 from support.recorded import Story, shown
 from support.records import an_attempt
 from surefoot.cli._show_calls import Call, Run, RunEnd, steps
+from surefoot.cli._show_json import JsonView
+from surefoot.cli._show_totals import Totals
+from surefoot.evidence import CallStarted
 
 
 def kinds(events: list[dict[str, Any]]) -> list[str]:
@@ -57,6 +61,60 @@ def test_a_call_with_a_hole_is_shown_as_far_as_it_goes(
     events = [event for event in story.end() if event["type"] != gone]
     assert kinds(events) == expected
     assert says in " ".join(shown(events).split())
+
+
+@pytest.mark.parametrize("killed", [False, True], ids=["its run was closed", "it was killed"])
+def test_a_call_of_which_nothing_came_after_its_beginning_may_have_run(killed: bool) -> None:
+    """B13, R27. It was in flight when its run was closed, or its process killed."""
+    story = Story()
+    story.call(an_attempt(status=200))
+    began = CallStarted(call_id="in-flight", endpoint="billing", tool="refund")
+    story.ledger.file(began)
+    events = story.end()
+    if killed:
+        del events[-1]
+    text = " ".join(shown(events).split())
+    assert "MAY HAVE RUN: what became of it is not recorded" in text
+    assert "2 calls in 1 run, 1 attempt: 1 answered, 0 failed, 1 not recorded" in text
+    assert "MAY HAVE RUN without a result: refund" in text
+    assert "NOT RECORDED: what became of 1 call: in flight when its run was closed" in text
+    assert "complete" not in text
+    assert "no call may have run" not in text
+    closed = "run A ended after 0.25 s: what became of 1 call is not recorded"
+    assert (closed in text) is not killed
+    stream, totals = io.StringIO(), Totals()
+    view = JsonView(stream)
+    for step in steps(events):
+        totals.take(step)
+        view.take(step)
+    view.close(totals)
+    *_, call, end, told = map(json.loads, stream.getvalue().splitlines())
+    assert (call["name"], call["may_have_run"], end["complete"]) == ("refund", True, False)
+    assert (told["complete"], told["unrecorded_calls"], told["may_have_run"]) == (False, 1, 1)
+
+
+def test_what_is_recorded_of_a_run_without_its_end_is_not_all_there_was() -> None:
+    """B13. The control: with its end it is."""
+    story = Story()
+    story.call(an_attempt(status=200))
+    events = story.end()
+    whole, cut = (" ".join(shown(some).split()) for some in (events, events[:-1]))
+    assert "no call may have run without a result the record is complete" in whole
+    assert "of what is recorded, no call may have run without a result" in cut
+
+
+def test_a_call_that_is_shown_early_is_not_taken_for_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    """B13. Where too many are open at once, the oldest are shown before their ends come by."""
+    from surefoot.cli import _show_calls
+
+    monkeypatch.setattr(_show_calls, "_MOST_OPEN", 2)
+    story = Story()
+    for number in range(4):
+        story.ledger.file(CallStarted(call_id=f"c{number}", endpoint="billing", tool="search"))
+    for number in range(4):
+        story.request(an_attempt(status=200), call_id=f"c{number}")
+    text = " ".join(shown(story.end()).split())
+    assert "the record is complete" in text
 
 
 def test_calls_that_never_end_and_runs_that_never_end_do_not_pile_up(

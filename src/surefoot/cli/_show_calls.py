@@ -36,6 +36,13 @@ class Run:
 
     found: Completeness = field(default_factory=Completeness)
     calls: int = 0
+    unrecorded: int = 0
+    """Calls that began in it, and of which nothing more is there."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether every event is there, and what became of every call."""
+        return self.found.complete and not self.unrecorded
 
 
 @dataclass(slots=True, kw_only=True)
@@ -47,6 +54,17 @@ class Call:
     started: Fields | None = None
     requests: list[Fields] = field(default_factory=list[Fields])
     ended: Fields | None = None
+    early: bool = False
+    """It is shown before the record says more of it, because too many are open."""
+
+    @property
+    def unrecorded(self) -> bool:
+        """It began, and what became of it is not there.
+
+        Its process was killed, or its run was closed before its answer came: it may have run.
+        """
+        known = self.requests or self.ended is not None or self.early
+        return self.started is not None and not known
 
     @property
     def is_call(self) -> bool:
@@ -136,7 +154,9 @@ class _Joiner:
             yield self._whole(self._calls.pop(key))
         self._calls[key] = Call(run=run, id=call_id, started=event)
         if len(self._calls) > _MOST_OPEN:
-            yield self._whole(self._calls.popitem(last=False)[1])
+            call = self._calls.popitem(last=False)[1]
+            call.early = True
+            yield self._whole(call)
 
     def _request(self, run: Run, event: Fields) -> Iterator[Step]:
         call_id = text(event, "call")
@@ -160,6 +180,7 @@ class _Joiner:
 
     def _whole(self, call: Call) -> Call:
         call.run.calls += 1
+        call.run.unrecorded += call.unrecorded
         return call
 
 

@@ -25,6 +25,7 @@ from ._show_words import (
     duration,
     endpoint_of,
     may_have_run,
+    may_have_run_words,
     name_of,
     repeat_words,
     run_end_words,
@@ -138,9 +139,7 @@ class HtmlView:
         for request in call.requests:
             self._request(request)
         if may_have_run(call):
-            self._words(
-                "bad", "MAY HAVE RUN: no result came, and nothing proves that it did not run"
-            )
+            self._words("bad", may_have_run_words(call))
         if call.started is not None and call.ended is None:
             self._words("dim", f"the end of this call is {NOT_RECORDED}")
         self._stream.write("</section>\n")

@@ -36,7 +36,7 @@ class JsonView:
                         "type": "run_end",
                         "run": run.id,
                         "ended": ended,
-                        "complete": found.complete,
+                        "complete": run.complete,
                         "missing": found.missing,
                         "dropped": found.dropped,
                     }

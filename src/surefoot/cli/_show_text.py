@@ -27,6 +27,7 @@ from ._show_words import (
     duration,
     endpoint_of,
     may_have_run,
+    may_have_run_words,
     name_of,
     repeat_words,
     run_end_words,
@@ -128,9 +129,7 @@ class TextView:
         for request in call.requests:
             self._request(request)
         if may_have_run(call):
-            self._wrap(
-                "bad", "MAY HAVE RUN: no result came, and nothing proves that it did not run"
-            )
+            self._wrap("bad", may_have_run_words(call))
         if call.started is not None and call.ended is None:
             self._wrap("dim", f"the end of this call is {NOT_RECORDED}")
 

@@ -55,13 +55,15 @@ class Totals:
     missing: int = 0
     dropped: int = 0
     unended_runs: int = 0
+    unrecorded: int = 0
+    """Calls that began, and of which nothing more is there."""
     unreadable: Counter[str] = field(default_factory=Counter[str])
     unknown: Counter[str] = field(default_factory=Counter[str])
 
     @property
     def complete(self) -> bool:
         """Whether everything that was recorded is there and could be read."""
-        return not (self.missing or self.unended_runs or self.unreadable)
+        return not (self.missing or self.unended_runs or self.unreadable or self.unrecorded)
 
     def take(self, step: Step) -> None:
         """Count one step."""
@@ -104,7 +106,8 @@ class Totals:
         good = last is not None and text(last, "ended") == "answered" and (status or 200) < 400
         failed = call.ended is not None and flag(call.ended, "is_error")
         self.answered += good and not failed
-        self.failed += not good or failed
+        self.unrecorded += call.unrecorded
+        self.failed += (not good or failed) and not call.unrecorded
         if may_have_run(call):
             self.may_have_run += 1
             if len(self.may_have_run_names) < _MOST_NAMES:
@@ -118,6 +121,8 @@ class Totals:
         others = f" and {counted(self.others, 'other request')}" if self.others else ""
         size = f"{counted(self.calls, 'call')}{others} in {counted(self.runs, 'run')}"
         ends = f"{self.answered} answered, {self.failed} failed"
+        if self.unrecorded:
+            ends += f", {self.unrecorded} not recorded"
         slow = f"{self.throttled} throttled"
         if self.throttled:
             slow += f" ({_listed(self.throttled_names, self.throttled)})"
@@ -134,8 +139,10 @@ class Totals:
         if self.may_have_run:
             names = _listed(self.may_have_run_names, self.may_have_run)
             lines.append(("bad", f"MAY HAVE RUN without a result: {names}"))
-        else:
+        elif self.complete:
             lines.append(("good", "no call may have run without a result"))
+        else:
+            lines.append(("", "of what is recorded, no call may have run without a result"))
         if self.scrubbed_hits:
             lines.append(("bad", f"a secret in an answer was replaced {self.scrubbed_hits} times"))
         if self.unsearched:
@@ -154,6 +161,9 @@ class Totals:
             ends = f"the end of {counted(self.unended_runs, 'run')}"
             how = "still under way, or the process was killed"
             lines.append(("bad", f"NOT RECORDED: {ends}: {how}"))
+        if self.unrecorded:
+            what = f"what became of {counted(self.unrecorded, 'call')}"
+            lines.append(("bad", f"NOT RECORDED: {what}: {_UNRECORDED}"))
         for why, count in sorted(self.unreadable.items()):
             lines.append(("bad", f"{counted(count, 'line')} {_UNREADABLE[why]}"))
         for kind, count in sorted(self.unknown.items()):
@@ -186,6 +196,7 @@ class Totals:
             "missing": self.missing,
             "dropped": self.dropped,
             "unended_runs": self.unended_runs,
+            "unrecorded_calls": self.unrecorded,
             "unreadable_lines": dict(self.unreadable),
             "unknown_events": dict(self.unknown),
         }
@@ -198,6 +209,8 @@ def _listed(names: Sequence[str], count: int) -> str:
     more = count - len(names)
     return f"{told} and {more} more" if more else told
 
+
+_UNRECORDED: Final = "in flight when its run was closed, or its process killed"
 
 _UNREADABLE: Final = {
     "cut": "cut in the middle: its process was killed while it wrote",

@@ -22,6 +22,7 @@ __all__ = [
     "endpoint_of",
     "grant_words",
     "may_have_run",
+    "may_have_run_words",
     "name_of",
     "repeat_grants",
     "repeat_words",
@@ -103,8 +104,15 @@ def waited(call: Call) -> float:
 
 
 def may_have_run(call: Call) -> bool:
-    """Whether the last word on it is that it may have run."""
-    return bool(call.requests) and flag(call.requests[-1], "may_have_run")
+    """Whether the last word on it is that it may have run, or there is no word on it at all."""
+    return call.unrecorded or (bool(call.requests) and flag(call.requests[-1], "may_have_run"))
+
+
+def may_have_run_words(call: Call) -> str:
+    """Why it may have run."""
+    if call.unrecorded:
+        return f"MAY HAVE RUN: what became of it is {NOT_RECORDED}"
+    return "MAY HAVE RUN: no result came, and nothing proves that it did not run"
 
 
 def attempt_words(attempt: Fields) -> tuple[Style, str]:
@@ -193,8 +201,10 @@ def run_end_words(end: RunEnd) -> tuple[Style, str]:
     raised = "" if error is None else f" by {plain(error)}"
     lasted = duration(seconds(end.ended, "duration_seconds"))
     missing = f"{counted(found.missing, 'event')} {NOT_RECORDED}"
-    state = "complete" if found.complete else missing
-    style: Style = "dim" if found.complete else "bad"
+    if run.unrecorded and not found.missing:
+        missing = f"what became of {counted(run.unrecorded, 'call')} is {NOT_RECORDED}"
+    state = "complete" if run.complete else missing
+    style: Style = "dim" if run.complete else "bad"
     return style, f"run {run.label} ended after {lasted}{raised}: {state}"
 
 
