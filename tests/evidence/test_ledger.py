@@ -80,6 +80,27 @@ def test_the_first_event_begins_the_run_and_closing_ends_it_with_a_count() -> No
     assert last["duration_seconds"] == 0
 
 
+def test_what_was_held_back_is_filed_at_the_latest_when_the_run_is_closed() -> None:
+    """B13. What was released is not, and what cannot be made costs itself alone."""
+
+    def fails() -> tuple[CredentialVended]:
+        raise RuntimeError
+
+    sink = Kept()
+    ledger = a_ledger(sink, start=RunStarted())
+    for key in ("filed", "in flight"):
+        ledger.hold_back(key, lambda: (ENTRY,))
+    ledger.hold_back("broken", fails)
+    ledger.release("filed")
+    ledger.release("never held")
+    ledger.close()
+    ledger.hold_back("too late", lambda: (ENTRY,))
+    ledger.close()
+    types = [event["type"] for event in sink.events]
+    assert types == ["run.started", "credential.vended", "run.ended"]
+    assert sink.events[-1]["events"] == 3
+
+
 def test_a_ledger_in_which_nothing_was_filed_says_nothing() -> None:
     """B13. A Gateway that was never used leaves no run behind."""
     sink = Kept()

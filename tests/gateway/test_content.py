@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
+import anyio
 import pytest
 
 from support.records import validator
@@ -152,3 +153,44 @@ async def test_the_words_and_the_streams_that_a_client_read_are_kept_too(kind: K
     assert json.loads(texts[0])["result"]["content"][0]["text"] == refused.text
     assert cut.text in texts[1].replace('\\"', '"')
     assert CANARY not in json.dumps(sink.events)
+
+
+@pytest.mark.parametrize("content", ["digests", "full"])
+async def test_a_call_in_flight_when_its_run_is_closed_leaves_its_beginning(
+    content: Content,
+) -> None:
+    """B13, B7. Without its arguments in clear, which may hold what a later attempt carries."""
+    sink = RecordingSink()
+    under_way, closed = anyio.Event(), anyio.Event()
+
+    async def answers_after_the_run(_: object) -> Replies:
+        under_way.set()
+        await closed.wait()
+        return Replies(result={"content": [], "isError": False})
+
+    told: list[int] = []
+    params = {"name": "pay", "arguments": {"note": f"token {CANARY}"}}
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    gateway = Gateway(URL, credentials=Bearer(CANARY))
+    wire = ScriptedTransport(answers_after_the_run)
+
+    async def call(client: Any) -> None:
+        told.append((await client.post(URL, json=message)).status_code)
+
+    with anyio.fail_after(10):
+        async with (
+            gateway.protect(FAMILY.AsyncClient(transport=wire)) as client,
+            anyio.create_task_group() as group,
+        ):
+            with record(sink, content=content):
+                group.start_soon(call, client)
+                await under_way.wait()
+            closed.set()
+    assert told == [200]
+    begun, ended = _event(sink, "call.started"), _event(sink, "run.ended")
+    assert set(begun["arguments"]) == {"length", "sha256"}
+    assert (ended["seq"], ended["events"]) == (len(sink.events), len(sink.events))
+    assert [one["call"] for one in sink.of("credential.vended")] == [begun["call"]]
+    assert CANARY not in json.dumps(sink.events)
+    # The control: what came after the run's end is in no event, and so the call has no end.
+    assert not sink.of("call.ended")

@@ -56,6 +56,7 @@ class Ledger:
         self._late = 0
         # A sink may itself do something that is recorded: the same thread may come in again.
         self._lock = threading.RLock()
+        self._held_back: dict[object, Callable[[], tuple[Entry | Pending, ...]]] = {}
         self.closed = False
         """No more events are taken."""
 
@@ -110,6 +111,22 @@ class Ledger:
                 except Exception as error:  # noqa: BLE001 - a sink's failure is its own
                     self._delivery.losses.add(type(error).__name__)
 
+    def hold_back(self, key: object, make: Callable[[], tuple[Entry | Pending, ...]]) -> None:
+        """Remember what begins now and is filed later: at the latest when the run is closed.
+
+        Args:
+            key: By which it is released, once it is filed.
+            make: Makes what is filed of it where the run is closed first; on any thread.
+        """
+        with self._lock:
+            if not self.closed:
+                self._held_back[key] = make
+
+    def release(self, key: object) -> None:
+        """Forget what was held back: it is filed by now, or is about to be."""
+        with self._lock:
+            self._held_back.pop(key, None)
+
     def close(self, error: str | None = None) -> None:
         """File that the run was closed, once; then flush.
 
@@ -119,6 +136,10 @@ class Ledger:
         with self._lock:
             if self.closed:
                 return
+            held_back, self._held_back = self._held_back, {}
+            for make in held_back.values():
+                with suppress(Exception):  # what cannot be made costs itself, and no app its end
+                    self.file(*make())
             self.closed = True
             if self._start is None:
                 now = self._now()

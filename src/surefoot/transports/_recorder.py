@@ -207,11 +207,9 @@ class Record:
     def arguments(self) -> tuple[int | None, str | None]:
         """Length and SHA-256 of the canonical arguments; twice ``None`` where there are none."""
         if self._arguments is None:
-            asked = self.outgoing
-            content = None if asked is None else asked.canonical_arguments()
-            self._arguments = (
-                (None, None) if content is None else (len(content), sha256(content).hexdigest())
-            )
+            content = None if self.outgoing is None else self.outgoing.canonical_arguments()
+            known = None if content is None else (len(content), sha256(content).hexdigest())
+            self._arguments = known or (None, None)
         return self._arguments
 
     @property
@@ -311,26 +309,27 @@ class Record:
         """File that a call begins, once; a later round of it begins none.
 
         In clear nothing is filed before the call has ended: what a later attempt carries as a
-        secret may stand in the arguments, too.
+        secret may stand in the arguments, too. Where its run is closed first, they are left out.
         """
         ledger = self.ledger
-        if ledger is None or self.begun or (self.keeps_content and not self.filed):
+        if ledger is None or self.begun:
             return
+        if self.keeps_content and not self.filed:
+            ledger.hold_back(self, partial(self._beginning, in_clear=False))
+        elif entries := self._beginning():
+            ledger.file(*entries)
+
+    def _beginning(self, *, in_clear: bool = True) -> tuple[Entry | Pending, ...]:
         self.begun = True
         entries, self._held = self._held, ()
         call_id = self.call_id
-        if call_id is not None and self.call_began is None:
-            entries = (self._started(call_id), *entries)
-        if entries:
-            ledger.file(*entries)
-
-    def _started(self, call_id: str) -> Entry | Pending:
+        if call_id is None or self.call_began is not None:
+            return entries
         # Without a seal nothing is known to be free of secrets, and so nothing is filed in clear.
-        if self.seal is not None and self.keeps_content:
-            return call_started(self, call_id, arguments_in_clear(self, self.seal))
-        if self._small:
-            return Pending(CallStarted.type, partial(call_started, self, call_id))
-        return call_started(self, call_id)
+        if in_clear and self.seal is not None and self.keeps_content:
+            return (call_started(self, call_id, arguments_in_clear(self, self.seal)), *entries)
+        make = partial(call_started, self, call_id)
+        return (Pending(CallStarted.type, make) if self._small else make(), *entries)
 
     def vended(self, service: str, kind: str) -> None:
         """File that a credential was handed out for an attempt: its kind, and nothing of it."""
@@ -382,6 +381,7 @@ class Record:
     def _file(self, ledger: Ledger, now: float) -> None:
         """What is small is put together where it is written out, and not while a call waits."""
         if not self.begun:
+            ledger.release(self)
             self.begin()
         ends = self.call.is_tool_call and not self.goes_on
         if self._small:
