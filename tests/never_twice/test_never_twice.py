@@ -242,6 +242,39 @@ async def test_two_principals_share_the_fence_by_name_and_never_a_credential() -
         assert gateway.settle(raised.value.call_id or "", ran=True)
 
 
+@pytest.mark.parametrize(
+    ("first", "then", "stands"),
+    [
+        ({"user_id": "ada"}, {"user_id": "ada"}, True),
+        ({"user_token": "token-1"}, {"user_token": "token-1"}, True),
+        ({"user_token": "token-1"}, {"user_token": "token-2"}, False),
+        ({"user_token": "token-1"}, {"user_id": "token-1"}, False),
+    ],
+    ids=["an id", "a token", "a new token", "a token as an id"],
+)
+async def test_a_user_is_known_by_the_id_or_by_the_token_that_the_app_gives(
+    first: dict[str, str], then: dict[str, str], stands: bool
+) -> None:
+    """B3. Objects do not matter, and a token that was renewed is another user's."""
+
+    async def vault(_: CredentialRequest) -> Bearer:
+        return Bearer("a-token-of-the-vault")
+
+    with FaultyGateway() as faulty:
+        gateway = Gateway(faulty.url, credentials=vault, replay=PAYS)
+        faulty.script("charge", Reset("after-run"))
+        async with gateway.acting_for(**first).session() as session:
+            with pytest.raises(MayHaveRunError):
+                await session.call("charge", {"amount": 1})
+        async with gateway.acting_for(**then).session() as session:
+            if stands:
+                with pytest.raises(MayHaveRunError, match="fenced"):
+                    await session.call("charge", {"amount": 1})
+            else:
+                assert (await session.call("charge", {"amount": 1})).text == "charged 1"
+        assert faulty.executions("charge") == 2 - stands
+
+
 async def test_a_client_of_one_principal_is_not_protected_for_another() -> None:
     """R111. It would call with the first one's credentials."""
     gateway = Gateway("http://127.0.0.1:1/mcp", credentials=Bearer("token-of-nobody"))

@@ -218,7 +218,8 @@ class Gateway:
         The identity comes from these arguments alone, never from a context (DESIGN section 2).
 
         Args:
-            user_token: The user's own token, for the provider to exchange; kept sealed.
+            user_token: The user's own token, for the provider to exchange; kept sealed. Who comes
+                with a new token is somebody new, whom no earlier call stands against (B3).
             user_id: The user's id, where the service trusts the app to name it.
 
         Raises:
