@@ -250,7 +250,11 @@ class DeadlineExceededError(SurefootError, TimeoutError):
 
 
 class SessionLostError(SurefootError):
-    """The server no longer knows this MCP session; the next call opens a new one (D35)."""
+    """The MCP session is no more, and the call was not replayed (D35).
+
+    The server no longer knows it, and the next call opens a new one; or the app left it before the
+    call was sent.
+    """
 
     def __init__(self, *, tool: str | None = None) -> None:
         self.tool = tool
