@@ -265,6 +265,7 @@ def test_the_first_line_of_a_hundred_thousand_attempts_comes_within_a_second(
     assert used.ru_utime + used.ru_stime < 1.0
 
 
+@pytest.mark.unmeasured
 @pytest.mark.slow
 def test_a_hundred_thousand_attempts_are_shown_in_bounded_memory(tmp_path: Path) -> None:
     """B13. A file larger than all the memory that the program may use."""

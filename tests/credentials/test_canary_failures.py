@@ -44,7 +44,7 @@ from surefoot.testing import (
     tool_call,
 )
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.unmeasured, pytest.mark.anyio]
 
 http: Any = importlib.import_module("httpx2")
 

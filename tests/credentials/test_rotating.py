@@ -17,6 +17,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 http = vars(sdk).get("httpx2") or vars(sdk)["httpx"]
 
 
+@pytest.mark.unmeasured
 @pytest.mark.parametrize(
     ("stated", "seconds"), [(0.5, 8.0), (None, 3.0)], ids=["life stated", "life not stated"]
 )

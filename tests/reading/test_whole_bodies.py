@@ -257,6 +257,7 @@ def _no_timer() -> Any:
     return lambda: None
 
 
+@pytest.mark.unmeasured
 @pytest.mark.parametrize(("size", "count"), [(4, 100_000), (4_000, 100), (400_000, 1)])
 async def test_what_a_body_costs_is_its_size_and_not_its_chunks(size: int, count: int) -> None:
     """B12. A server that sends two bytes at a time takes no more memory than any other."""

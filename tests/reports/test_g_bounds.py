@@ -112,6 +112,7 @@ async def test_an_answer_without_an_end_is_let_go_of_at_its_bound(what: str) -> 
         assert len(said.response.content) < 65536
 
 
+@pytest.mark.unmeasured
 async def test_comments_that_were_packed_by_the_million_take_the_loop_from_nobody() -> None:
     """B1, B12, C35 of the bug reports. 6 kB are 4 MiB; others have their turn meanwhile.
 

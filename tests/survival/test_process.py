@@ -52,6 +52,7 @@ print([thread.name for thread in threading.enumerate()])
 """
 
 
+@pytest.mark.unmeasured
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_program_that_met_every_fault_ends_cleanly(kind: Kind) -> None:
     """B1. Its exit code is 0, it says nothing, and no thread is left."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, cast
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from mcp_types import jsonrpc_message_adapter
@@ -24,6 +25,8 @@ from surefoot.wire import (
     sentence,
 )
 from surefoot.wire.strict_json import dumps, loads
+
+pytestmark = pytest.mark.unmeasured
 
 ORIGIN = origin_of("https://gateway.example.com/mcp")
 SECRET = "s3cr3t-TOKEN-0123456789"

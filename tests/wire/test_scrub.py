@@ -160,6 +160,7 @@ def test_any_secret_is_found_in_any_spelling(
     assert spelled not in str(loads(clean))
 
 
+@pytest.mark.unmeasured
 @given(
     st.recursive(st.text() | st.integers(), lambda x: st.lists(x) | st.dictionaries(st.text(), x))
 )

@@ -93,6 +93,7 @@ def test_every_collected_case_reads_as_the_standard_or_as_strict_says(
         assert found.retry == 60.0
 
 
+@pytest.mark.unmeasured
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
 def test_no_cut_of_a_collected_case_changes_what_is_read(case: dict[str, Any]) -> None:
     """R94."""
@@ -197,6 +198,7 @@ def test_events_are_those_of_the_standard(data: bytes) -> None:
         assert events == expected[: len(events)]
 
 
+@pytest.mark.unmeasured
 @pytest.mark.parametrize("form", [b"data: %b\n\n", b"event: message\r\ndata: %b\r\n\r\n"])
 @pytest.mark.parametrize("size", [1, 7, 4_096, 65_536, 1 << 20])
 def test_an_event_at_the_cap_is_read_and_one_byte_more_is_refused(form: bytes, size: int) -> None:

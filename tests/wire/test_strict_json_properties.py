@@ -15,6 +15,8 @@ from surefoot.errors import UnreadableAnswerError
 from surefoot.wire import JsonLimits
 from surefoot.wire.strict_json import canonical, dumps, loads
 
+pytestmark = pytest.mark.unmeasured
+
 text = st.text(st.characters(exclude_categories=["Cs"]))
 leaves = (
     st.none()
