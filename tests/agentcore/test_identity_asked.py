@@ -9,11 +9,14 @@ from typing import Any, Final
 import pytest
 
 from support.agentcore_identity import ANA, BY_JWT, MACHINE, RETURN, Asked, identity
+from surefoot.agentcore import AgentCoreIdentity
 from surefoot.agentcore._consents import LIFE, Consents
 from surefoot.credentials import (
     AuthorizationRequired,
     CredentialRequest,
     Issued,
+    RetryingCredentials,
+    SharedCredentials,
     TransientCredentialError,
 )
 from surefoot.errors import CredentialError
@@ -120,3 +123,36 @@ def test_consents_under_way_have_a_bound() -> None:
     assert kept.under_way(second, now=1.0) is consent
     assert kept.under_way(second, now=LIFE) is None
     assert PAGE not in repr(kept) + repr(vars(type(kept)))
+
+
+@pytest.mark.parametrize("between", [None, RetryingCredentials, SharedCredentials])
+async def test_a_kept_credential_is_for_whom_the_brought_token_names(between: Any) -> None:
+    """R111. The control: the same user has the one that is kept, and is not asked for again."""
+
+    class Client:
+        asked = 0
+
+        def get_resource_oauth2_token(self, **given: Any) -> dict[str, str]:
+            Client.asked += 1
+            return {"accessToken": f"token-of-{given['workloadIdentityToken']}"}
+
+    class Session:
+        def client(self, *_: object, **__: object) -> Client:
+            return Client()
+
+    now = ["ana"]
+    inside = AgentCoreIdentity(
+        region="us-west-2", workload_token=lambda: now[0], aws=Session(), return_url=RETURN
+    )
+    kept = SharedCredentials(inside if between is None else between(inside), lifetime=300)
+    got: list[bytes] = []
+    for name in ("ana", "ben", "ana", "ben"):
+        now[0] = name
+        vended = await kept.vend(CredentialRequest(mode="user"))
+        assert isinstance(vended, Issued)
+        got += vended.secrets()
+    assert got == [b"token-of-ana", b"token-of-ben"] * 2
+    assert Client.asked == 2
+    now[0] = ""
+    with pytest.raises(CredentialError, match="there is no workload access token"):
+        await kept.vend(CredentialRequest(mode="user"))

@@ -10,6 +10,7 @@ behind the caller's back.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from hashlib import blake2b
 from typing import Any, ClassVar, Final, Literal, get_args
 
 from surefoot.credentials import (
@@ -153,6 +154,21 @@ class AgentCoreIdentity:
             raise vended
         return vended
 
+    def whose(self, request: CredentialRequest, /) -> str | None:
+        """A digest of the token that ``workload_token`` returns, where nothing else names the user.
+
+        ``SharedCredentials`` keeps a credential for each.
+
+        Raises:
+            CredentialError: there is none.
+        """
+        if self._workload_token is None or _names_a_user(request):
+            return None
+        brought = self._brought(request)
+        if isinstance(brought, CredentialError):
+            raise brought
+        return blake2b(brought.reveal().encode("utf-8", "surrogatepass")).hexdigest()
+
     async def complete(
         self, session_uri: str, *, user_token: str | None = None, user_id: str | None = None
     ) -> None:
@@ -213,8 +229,8 @@ class AgentCoreIdentity:
     ) -> Issued | AuthorizationRequired | CredentialError:
         """Ask for an OAuth token, and tell a consent from a failure."""
         flow = self._flow or ("USER_FEDERATION" if request.mode == "user" else "M2M")
-        unnamed = request.user_token is None and request.principal is None
-        brought = workload.reveal() if unnamed and self._workload_token is not None else ""
+        unnamed = self._workload_token is not None and not _names_a_user(request)
+        brought = workload.reveal() if unnamed else ""
         key = consent_key(request, name, brought)
         asked = self._consents.under_way(key, self._clock.monotonic())
         for_a_user = flow == "USER_FEDERATION"
@@ -292,6 +308,10 @@ class AgentCoreIdentity:
         except Exception as error:  # noqa: BLE001 - its text may quote the token
             reason = f"workload_token raised {type(error).__name__}"
         return CredentialError(reason, service=request.service)
+
+
+def _names_a_user(request: CredentialRequest) -> bool:
+    return request.user_token is not None or request.principal is not None
 
 
 def _secret(token: object, request: CredentialRequest) -> Secret | CredentialError:

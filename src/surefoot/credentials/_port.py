@@ -184,7 +184,9 @@ class CredentialProvider(Protocol):
 
     It is asked for every attempt, so it keeps what may be kept (R107: the transport keeps nothing).
     Two attributes may say what it cannot do: ``refreshable = False``, that a rejected credential is
-    followed by no other, and ``steps_up = False``, that the scopes of a request change nothing.
+    followed by no other, and ``steps_up = False``, that the scopes of a request change nothing. One
+    that finds the user elsewhere than in the request has a method ``whose(request)``: a text that
+    tells users apart, or ``None``; who keeps credentials then keeps one for each.
     It raises ``CredentialError`` when it has none, whose reason may be read by anybody: a fixed
     phrase. What else it raises, and whatever else an error of a kind of its own holds, is never
     shown, because such texts quote secrets. It must let cancellation pass.

@@ -85,6 +85,11 @@ class RetryingCredentials:
             waited += wait
             attempt += 1
 
+    def whose(self, request: CredentialRequest, /) -> str | None:
+        """As the provider says: which user it found elsewhere than in the request."""
+        found = getattr(self._provider, "whose", None)
+        return None if found is None else found(request)
+
     def _wait(self, stated: float | None, attempt: int, waited: float) -> float | None:
         """Seconds until the next try, or ``None`` where there is none."""
         limits = self._limits

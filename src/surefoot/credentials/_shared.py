@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import replace
 from hashlib import blake2b
 from math import inf
@@ -46,7 +46,9 @@ _Vended = Issued | AuthorizationRequired
 class SharedCredentials:
     """Keeps what a provider vends until it expires or is rejected, and refreshes it once for all.
 
-    It may be wrapped around any provider, and shared by Gateways, threads and event loops.
+    It may be wrapped around any provider whose answer follows from what it is asked, and shared by
+    Gateways, threads and event loops. One that finds the user somewhere else has a method
+    ``whose``, see ``CredentialProvider``.
 
     Args:
         provider: Who is asked: whatever ``Gateway(credentials=…)`` takes.
@@ -67,7 +69,7 @@ class SharedCredentials:
 
     __slots__ = (
         "_clock", "_cooldown", "_entries", "_lifetime", "_lock", "_max_entries", "_max_rejections",
-        "_pepper", "_provider", "_skew", "_window", "refreshable",
+        "_pepper", "_provider", "_skew", "_whose", "_window", "refreshable",
         "steps_up",
     )  # fmt: skip
 
@@ -87,6 +89,8 @@ class SharedCredentials:
         self._provider: CredentialProvider = as_provider(provider, option="provider")
         self.refreshable = bool(getattr(self._provider, "refreshable", True))
         self.steps_up = bool(getattr(self._provider, "steps_up", self.refreshable))
+        self._whose: Callable[[CredentialRequest], str | None] | None
+        self._whose = getattr(self._provider, "whose", None)
         self._skew = seconds("skew", skew)
         self._lifetime = inf if lifetime is None else seconds("lifetime", lifetime)
         self._max_rejections = count("max_rejections", max_rejections)
@@ -117,15 +121,20 @@ class SharedCredentials:
             lambda: self._kept(entry), lambda: self._refresh(entry, request)
         )
 
+    def whose(self, request: CredentialRequest, /) -> str | None:
+        """As the provider says, so that two of these may lie around one."""
+        return None if self._whose is None else self._whose(request)
+
     def _key(self, request: CredentialRequest) -> Hashable:
         """For whom a credential is; a user's token counts by its digest, which is not kept long."""
         token = request.user_token
-        who = (
-            None
-            if token is None
-            else blake2b(token.reveal().encode("utf-8", "surrogatepass"), key=self._pepper).digest()
-        )
-        return request.service, request.scopes, request.mode, request.principal, who
+        who = None if token is None else self._digest(token.reveal())
+        found = None if self._whose is None else self._whose(request)
+        unnamed = None if found is None else self._digest(found)
+        return request.service, request.scopes, request.mode, request.principal, who, unnamed
+
+    def _digest(self, token: str) -> bytes:
+        return blake2b(token.encode("utf-8", "surrogatepass"), key=self._pepper).digest()
 
     def _enter(self, key: Hashable) -> _Entry:
         """Make room for one more; the oldest that nobody waits for goes first."""
