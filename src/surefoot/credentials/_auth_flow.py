@@ -18,6 +18,7 @@ import anyio
 
 from surefoot.credentials._blind import sealed
 from surefoot.credentials._failures import fresh_copy
+from surefoot.credentials._flight import SingleFlight
 from surefoot.credentials._hushed import hushed
 from surefoot.credentials._issuer_http import Guard, IssuerHTTP, client_of, module_of
 from surefoot.credentials._kinds import Bearer, Credential, HeaderLines, Headers
@@ -40,7 +41,10 @@ _LONG_AGO: Final = 1.0
 
 
 class AuthFlow:
-    """Makes credentials of an ``httpx.Auth`` or ``httpx2.Auth``. One caller at a time.
+    """Makes credentials of an ``httpx.Auth`` or ``httpx2.Auth``.
+
+    One that remembers a token is driven by one caller at a time, because its lock belongs to one
+    event loop: whoever waited for it on another would not be woken.
 
     Args:
         auth: The auth; sealed away.
@@ -54,7 +58,7 @@ class AuthFlow:
 
     __slots__ = (
         "_auth", "_clock", "_guard", "_http_client", "_last", "_module", "_resource_metadata",
-        "_scopes", "_timeout", "_url", "remembers",
+        "_scopes", "_timeout", "_turns", "_under_way", "_url", "remembers",
     )  # fmt: skip
 
     def __init__(
@@ -82,6 +86,8 @@ class AuthFlow:
         self._guard = guard
         self._last: dict[tuple[str, tuple[str, ...]], Issued] = {}
         self._resource_metadata: str | None = None
+        self._turns: SingleFlight[Issued | CredentialError] = SingleFlight()
+        self._under_way = False
         self.remembers: bool = hasattr(getattr(auth, "context", None), "current_tokens")
         """It keeps a token between requests, as the SDK's providers do, so it is asked seldom."""
 
@@ -97,11 +103,26 @@ class AuthFlow:
         Raises:
             CredentialError: there is none; nothing that was said is quoted.
         """
-        ended = await self._drive(request)
+        ended = await (self._in_turn(request) if self.remembers else self._drive(request))
         if isinstance(ended, CredentialError):
             raise ended
         self._last[request.service, request.scopes] = ended
         return ended
+
+    async def _in_turn(self, request: CredentialRequest) -> Issued | CredentialError:
+        """Drive the flow when nobody else does; what it brings is for this request alone."""
+        ended: list[Issued | CredentialError] = []
+
+        async def work() -> None:
+            if self._under_way:  # on an event loop that was stopped, and never let go of the lock
+                self.unbind()
+            self._under_way = True
+            try:
+                ended.append(await self._drive(request))
+            finally:
+                self._under_way = False
+
+        return await self._turns.run(lambda: ended[0] if ended else None, work)
 
     async def _drive(self, request: CredentialRequest) -> Issued | CredentialError:
         """Everything that happens while secrets are at hand; returns an error, raises none."""

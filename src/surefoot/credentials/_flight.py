@@ -3,8 +3,9 @@
 The first caller does the work in its own task; the others wait for it. If the first is cancelled
 the work is cancelled with it and one of the others begins anew, so a cancelled caller leaves
 nothing behind (B9, R123). Nothing here belongs to a loop before somebody waits, and a caller in
-another thread, on another loop or on another async library is woken where it waits. The lock is a
-plain one, held for a few instructions and never across an ``await``.
+another thread, on another loop or on another async library is woken where it waits. A loop that
+somebody stopped in the middle of the work is not waited for: who waits on another one begins anew.
+The lock is a plain one, held for a few instructions and never across an ``await``.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from threading import Lock
-from typing import Generic, TypeVar, cast
+from typing import Final, Generic, TypeVar, cast
 
 import anyio
 
@@ -24,14 +25,19 @@ __all__ = ["SingleFlight"]
 
 _T = TypeVar("_T")
 
+_LOOK: Final = 1.0
+"""Seconds after which one who waits looks whether the other's event loop still runs."""
+
 
 class _Flight(Generic[_T]):
     """One piece of work under way, and who waits for it."""
 
-    __slots__ = ("landed", "outcome", "wakers")
+    __slots__ = ("landed", "loop", "outcome", "wakers")
 
     def __init__(self) -> None:
         self.landed = False
+        self.loop = _asyncio_loop()
+        """Where the work is done; ``None`` for trio, which ends no run with work under way."""
         self.outcome: _T | CredentialError | None = None
         self.wakers: list[Callable[[], None]] = []
 
@@ -93,34 +99,52 @@ class SingleFlight(Generic[_T]):
         try:
             flight.outcome = await work()
         finally:
-            with self.lock:
-                flight.landed = True
-                self._flight = None
-                wakers, flight.wakers = flight.wakers, []
-            for wake in wakers:
-                wake()
+            self._land(flight)
         return flight.outcome
+
+    def _land(self, flight: _Flight[_T]) -> None:
+        """It is over: wake who waits."""
+        with self.lock:
+            flight.landed = True
+            if self._flight is flight:
+                self._flight = None
+            wakers, flight.wakers = flight.wakers, []
+        for wake in wakers:
+            wake()
 
     async def _wait(self, flight: _Flight[_T]) -> None:
         """Wait until the flight has landed, on the loop that this caller runs on."""
-        event = anyio.Event()
+        event, loop = anyio.Event(), flight.loop
+        look = None if loop is None or loop is _asyncio_loop() else _LOOK
         wake = _waker(event)
         with self.lock:
             if flight.landed:
                 return
             flight.wakers.append(wake)
         try:
-            await event.wait()
+            while not event.is_set():
+                with anyio.move_on_after(look):
+                    await event.wait()
+                if loop is not None and not loop.is_running():
+                    self._land(flight)
+                    break
         finally:
             with self.lock, suppress(ValueError):
                 flight.wakers.remove(wake)
 
 
+def _asyncio_loop() -> asyncio.AbstractEventLoop | None:
+    """The loop of asyncio that runs here."""
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
+
+
 def _waker(event: anyio.Event) -> Callable[[], None]:
     """A function that sets an event of this loop from any thread."""
-    try:
-        loop = asyncio.get_running_loop()
-    except RuntimeError:
+    loop = _asyncio_loop()
+    if loop is None:
         import trio  # noqa: PLC0415 - only where trio runs
 
         token = trio.lowlevel.current_trio_token()
