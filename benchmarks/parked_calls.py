@@ -172,6 +172,8 @@ def main() -> None:
             what = f"a waiting call: {name}"
             more = (each - base) / 1024
             figure(what, more, "KiB", against="the same call asleep, bare", at_most=2.5)
+            figure(f"{what}: all {options.calls} cancelled at once", seconds, "s of CPU", at_most=1)
+            figure(f"{what}: kept after that", left, "records and series", at_most=0)
 
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ SCRIPTS: Final[dict[str, tuple[str, ...]]] = {
     "peers": ("--rounds", "60"),
     "recording": ("--rounds", "8", "--requests", "80"),
     "parked_calls": ("--rounds", "1"),
-    "stated_wait": ("--calls", "300"),
+    "stated_wait": ("--calls", "1000"),
     "credentials": ("--rounds", "9"),
     "signing": ("--rounds", "9"),
     "fence": (),
