@@ -9,6 +9,7 @@ from typing import Any, Final
 import pytest
 
 from support.agentcore_identity import ANA, BY_JWT, MACHINE, RETURN, Asked, identity
+from support.issuers import together
 from surefoot.agentcore import AgentCoreIdentity
 from surefoot.agentcore._consents import LIFE, Consents
 from surefoot.credentials import (
@@ -156,3 +157,32 @@ async def test_a_kept_credential_is_for_whom_the_brought_token_names(between: An
     now[0] = ""
     with pytest.raises(CredentialError, match="there is no workload access token"):
         await kept.vend(CredentialRequest(mode="user"))
+
+
+@pytest.mark.parametrize("completed", [0, 1, 2])
+async def test_calls_of_one_user_at_once_are_told_of_one_page(
+    stand_in: AgentCoreStandIn, completed: int
+) -> None:
+    """R117. Whichever of them a person follows, it is the page that later calls ask about."""
+    one = identity(stand_in)
+    consents = await together(3, lambda _: one.vend(ANA))
+    assert len({consent.authorization_url for consent in consents}) == 1
+    await one.complete(consents[completed].session_uri, user_id="ana")
+    assert isinstance(await one.vend(ANA), Issued)
+
+
+def test_the_end_of_a_consent_leaves_a_newer_one_alone() -> None:
+    """R117. Its control: the very one is forgotten, and so is any once a token came."""
+    first, second = [AuthorizationRequired("tools", f"{PAGE}/{number}") for number in (1, 2)]
+    kept = Consents()
+    assert kept.begun(b"ana", first, now=0.0) is first
+    assert kept.begun(b"ana", second, now=1.0) is first
+    assert kept.begun(b"ana", second, now=1.0, after=first) is second
+    kept.over(b"ana", first)
+    assert kept.under_way(b"ana", 2.0) is second
+    kept.over(b"ana", second)
+    assert kept.under_way(b"ana", 2.0) is None
+    kept.begun(b"ana", first, now=3.0)
+    assert kept.begun(b"ana", second, now=3.0 + LIFE) is second
+    kept.over(b"ana")
+    assert kept.under_way(b"ana", 4.0 + LIFE) is None

@@ -61,23 +61,50 @@ class Consents:
     def under_way(self, key: bytes, now: float) -> AuthorizationRequired | None:
         """The consent that was asked for, where its page still lives."""
         with self._lock:
-            found = self._kept.get(key)
-            if found is None:
-                return None
-            if now >= found[0]:
-                del self._kept[key]
-                return None
-            return found[1]()
+            return self._alive(key, now)
 
-    def begun(self, key: bytes, consent: AuthorizationRequired, now: float) -> None:
-        """Remember one; the oldest makes room."""
+    def begun(
+        self,
+        key: bytes,
+        consent: AuthorizationRequired,
+        now: float,
+        *,
+        after: AuthorizationRequired | None = None,
+    ) -> AuthorizationRequired:
+        """Remember one, the oldest makes room; return the one that the user is to be told of.
+
+        That is another one where somebody else began it meanwhile: of two pages that are shown, the
+        one that a person completes could be the one that nobody asks about any more.
+
+        Args:
+            key: Whose it is.
+            consent: The new one.
+            now: The time.
+            after: The one that was under way when this one was asked for.
+        """
         with self._lock:
+            kept = self._alive(key, now)
+            if kept is not None and kept is not after:
+                return kept
             self._kept[key] = (now + LIFE, sealed(consent))
             self._kept.move_to_end(key)
             if len(self._kept) > _MOST:
                 self._kept.popitem(last=False)
+        return consent
 
-    def over(self, key: bytes) -> None:
-        """Forget one: it was given, or it failed."""
+    def over(self, key: bytes, consent: AuthorizationRequired | None = None) -> None:
+        """Forget what there is: a token came. Or, where ``consent`` is given, that one alone."""
         with self._lock:
-            self._kept.pop(key, None)
+            found = self._kept.get(key)
+            if found is not None and (consent is None or found[1]() is consent):
+                del self._kept[key]
+
+    def _alive(self, key: bytes, now: float) -> AuthorizationRequired | None:
+        """The one whose page still lives. Under the lock."""
+        found = self._kept.get(key)
+        if found is None:
+            return None
+        if now >= found[0]:
+            del self._kept[key]
+            return None
+        return found[1]()

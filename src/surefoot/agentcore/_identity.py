@@ -247,8 +247,8 @@ class AgentCoreIdentity:
             customParameters=None if self._parameters is None else self._parameters(),
         )
         if isinstance(answer, Trouble):
-            if not answer.transient:
-                self._consents.over(key)  # a session that is gone must not be polled again
+            if not answer.transient and asked is not None:
+                self._consents.over(key, asked)  # a session that is gone must not be polled again
             if for_a_user and self._return_url is None and answer.reason == NOT_VALID:
                 answer = Trouble(f"{NOT_VALID}; a consent needs return_url=", transient=False)
             return answer.error(request.service)
@@ -256,7 +256,8 @@ class AgentCoreIdentity:
             self._consents.over(key)
             return _issued(answer["accessToken"], Bearer, request)
         if answer.get("sessionStatus") == "FAILED":
-            self._consents.over(key)
+            if asked is not None:
+                self._consents.over(key, asked)
             return CredentialError(_FAILED, service=request.service)
         return self._asked(answer, asked, key, request)
 
@@ -277,7 +278,7 @@ class AgentCoreIdentity:
             return CredentialError("the authorization URL is none", service=request.service)
         if asked is None or session != asked.session_uri:
             # A page that is still open is as old as it was: asking again does not renew it.
-            self._consents.begun(key, consent, self._clock.monotonic())
+            return self._consents.begun(key, consent, self._clock.monotonic(), after=asked)
         return consent
 
     async def _workload_access(self, request: CredentialRequest) -> Secret | CredentialError:
