@@ -11,6 +11,8 @@ from types import ModuleType
 from typing import Any, Self
 
 import pytest
+from anyio import create_task_group
+from anyio.lowlevel import checkpoint
 
 from surefoot import Gateway
 from surefoot.integrations import agno_tools
@@ -52,6 +54,7 @@ class Client:
     async def __aenter__(self) -> Self:
         if self.transport.url.endswith("/down"):
             raise ConnectionError("nobody is there")
+        await checkpoint()  # as a connection takes its time
         self.open = True
         HAPPENED.append("opened")
         return self
@@ -109,6 +112,18 @@ async def test_a_forced_connection_is_a_new_one() -> None:
     assert not first.open
     assert tools.session.open
     await tools.close()
+
+
+async def test_two_runs_of_an_agent_that_connect_it_at_once_leave_one_client_open() -> None:
+    """B1. Which the one closes who closes it; nobody would have closed the other."""
+    tools = agno_tools(Gateway("https://gateway.example.com/mcp"))
+    async with create_task_group() as runs:
+        runs.start_soon(tools.connect)
+        runs.start_soon(tools.connect)
+    assert tools.session.open
+    assert (HAPPENED.count("opened"), HAPPENED.count("closed")) == (2, 1)
+    await tools.close()
+    assert HAPPENED.count("closed") == 2
 
 
 async def test_a_server_that_is_not_there_is_an_error_and_leaves_nothing_open() -> None:

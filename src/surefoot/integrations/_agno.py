@@ -46,7 +46,11 @@ def agno_tools(gateway: Gateway, *, timeout_seconds: float = 10, **options: Any)
                     gateway.url, httpx_client_factory=gateway.http_client_factory
                 )
                 client = fastmcp.Client(transport, timeout=timeout_seconds)
-                self.session = await client.__aenter__()
+                opened = await client.__aenter__()
+                if self.session is None:
+                    self.session = opened
+                else:  # another run of the agent connected it meanwhile, and this one is for nobody
+                    await client.__aexit__(None, None, None)
             base: Any = super()
             await base.connect()
 
