@@ -150,6 +150,42 @@ async def test_a_helper_that_is_cut_is_killed_with_what_it_started(
     await _stays_still(alive)
 
 
+@pytest.mark.parametrize("how", ["scope", "task"])
+async def test_a_caller_who_leaves_while_the_helper_is_being_started_leaves_nothing_running(
+    how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, anyio_backend_name: str
+) -> None:
+    """R123. asyncio itself would kill the program alone, and not what it has started by then."""
+    if how == "task" and anyio_backend_name != "asyncio":
+        pytest.skip("a cancellation of asyncio's own")
+    alive, opened, real = tmp_path / "alive", anyio.Event(), anyio.open_process
+
+    async def takes_long(*given: Any, **options: Any) -> Any:
+        process = await real(*given, **options)
+        opened.set()
+        while not alive.exists():  # noqa: ASYNC110 - it is another process that sets it
+            await anyio.sleep(0.02)
+        return process
+
+    monkeypatch.setattr("anyio.open_process", takes_long)
+    code = (
+        "import pathlib, sys, time\n"
+        "for _ in range(1500): pathlib.Path(sys.argv[1]).touch(); time.sleep(.02)"
+    )
+    provider = CommandCredentials(python(code, str(alive)), timeout=30)
+    if how == "task":
+        task = asyncio.ensure_future(provider.vend(PLAIN))
+        await opened.wait()
+        task.cancel()
+        await asyncio.wait({task})
+        assert task.cancelled()
+    else:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(provider.vend, PLAIN)
+            await opened.wait()
+            tasks.cancel_scope.cancel()
+    await _stays_still(alive)
+
+
 def _descriptors() -> int:
     return len(list(Path("/dev/fd").iterdir()))
 

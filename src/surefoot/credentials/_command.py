@@ -9,18 +9,20 @@ program is waited for.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from subprocess import DEVNULL, PIPE
-from typing import ClassVar, Final, cast
+from typing import Any, ClassVar, Final, cast
 
 import anyio
 from anyio.abc import Process
 
 from surefoot.credentials._blind import sealed
 from surefoot.credentials._failures import TransientCredentialError
+from surefoot.credentials._flight import asyncio_loop
 from surefoot.credentials._kinds import Bearer
 from surefoot.credentials._options import count, seconds
 from surefoot.credentials._port import CredentialRequest, Issued
@@ -117,15 +119,7 @@ class CommandCredentials:
 
     async def _run_into(self, pipe: int, its_end: int, service: str) -> Issued | CredentialError:
         try:
-            process = await anyio.open_process(
-                self._argv(),
-                stdin=DEVNULL,
-                stdout=its_end,
-                stderr=DEVNULL,
-                env=self._env(),
-                cwd=self._cwd,
-                start_new_session=_POSIX,
-            )
+            process = await _started(lambda: self._start(its_end))
         except (OSError, ValueError) as error:
             return _not_started(error, service)
         finally:
@@ -152,6 +146,42 @@ class CommandCredentials:
             reason = f"the helper program failed with exit code {process.returncode}"
             return CredentialError(reason, service=service)
         return read_credential(printed, self._kind, service=service)
+
+    async def _start(self, its_end: int) -> Process:
+        return await anyio.open_process(
+            self._argv(),
+            stdin=DEVNULL,
+            stdout=its_end,
+            stderr=DEVNULL,
+            env=self._env(),
+            cwd=self._cwd,
+            start_new_session=_POSIX,
+        )
+
+
+async def _started(start: Callable[[], Coroutine[Any, Any, Process]]) -> Process:
+    """Start the program. Who is cancelled meanwhile leaves when it has been ended again.
+
+    asyncio would kill the program alone, and what it has started by then would live on.
+    """
+    if asyncio_loop() is None:
+        with anyio.CancelScope(shield=True):
+            return await start()
+    task, cut = asyncio.ensure_future(start()), None
+    with anyio.CancelScope(shield=True):
+        while not task.done():
+            try:
+                await asyncio.wait({task})
+            except asyncio.CancelledError as cancelled:  # a plain one goes through every shield
+                cut = cancelled
+    if cut is None:
+        return task.result()
+    try:
+        if not task.cancelled() and task.exception() is None:
+            await _ended(task.result(), kill=True)
+        raise cut
+    finally:
+        del cut
 
 
 def _not_started(error: Exception, service: str) -> CredentialError:

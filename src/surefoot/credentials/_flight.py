@@ -21,7 +21,7 @@ import anyio
 from surefoot.credentials._failures import fresh_copy
 from surefoot.errors import CredentialError
 
-__all__ = ["SingleFlight"]
+__all__ = ["SingleFlight", "asyncio_loop"]
 
 _T = TypeVar("_T")
 
@@ -36,7 +36,7 @@ class _Flight(Generic[_T]):
 
     def __init__(self) -> None:
         self.landed = False
-        self.loop = _asyncio_loop()
+        self.loop = asyncio_loop()
         """Where the work is done; ``None`` for trio, which ends no run with work under way."""
         self.outcome: _T | CredentialError | None = None
         self.wakers: list[Callable[[], None]] = []
@@ -115,7 +115,7 @@ class SingleFlight(Generic[_T]):
     async def _wait(self, flight: _Flight[_T]) -> None:
         """Wait until the flight has landed, on the loop that this caller runs on."""
         event, loop = anyio.Event(), flight.loop
-        look = None if loop is None or loop is _asyncio_loop() else _LOOK
+        look = None if loop is None or loop is asyncio_loop() else _LOOK
         wake = _waker(event)
         with self.lock:
             if flight.landed:
@@ -133,7 +133,7 @@ class SingleFlight(Generic[_T]):
                 flight.wakers.remove(wake)
 
 
-def _asyncio_loop() -> asyncio.AbstractEventLoop | None:
+def asyncio_loop() -> asyncio.AbstractEventLoop | None:
     """The loop of asyncio that runs here."""
     try:
         return asyncio.get_running_loop()
@@ -143,7 +143,7 @@ def _asyncio_loop() -> asyncio.AbstractEventLoop | None:
 
 def _waker(event: anyio.Event) -> Callable[[], None]:
     """A function that sets an event of this loop from any thread."""
-    loop = _asyncio_loop()
+    loop = asyncio_loop()
     if loop is None:
         import trio  # noqa: PLC0415 - only where trio runs
 
