@@ -46,6 +46,8 @@ def holders():
     for one in gc.get_objects():
         if isinstance(one, types.FrameType) and one.f_code.co_filename == "<string>":
             continue
+        if isinstance(one, types.ModuleType):
+            continue  # (its names are a dict of their own; one of 3.12.1 has referents without end)
         for text in gc.get_referents(one):
             held = text if type(text) is str else ""
             held = bytes(text).decode("latin-1") if type(text) in (bytes, bytearray) else held
