@@ -55,6 +55,28 @@ def test_it(faulty_gateway, run_record):
     assert (call["effect"], call["is_error"]) == ("ran", False)
     assert [one["status"] for one in run_record.attempts][-1] == 200
 """,
+    "a record of an async test after an async fixture": """
+import pytest
+
+pytestmark = pytest.mark.anyio
+
+@pytest.fixture(scope="module")
+def anyio_backend():
+    return "asyncio"
+
+@pytest.fixture(scope="module")
+async def made_before():
+    yield
+
+async def test_it(made_before, faulty_gateway, run_record):
+    await agent(faulty_gateway.url)
+    assert len(run_record.calls) == 1
+
+class TestOfAClass:
+    async def test_it(self, made_before, faulty_gateway, run_record):
+        await agent(faulty_gateway.url)
+        assert len(run_record.calls) == 1
+""",
     "a record that is passed on": """
 import threading
 

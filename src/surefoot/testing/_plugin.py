@@ -7,13 +7,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import ExitStack
+from functools import wraps
+from inspect import iscoroutinefunction
 from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
 
+from surefoot.evidence import Run, bind, current_run
 from surefoot.sinks import FanOutSink, record
 from surefoot.testing._audit import SecretAudit
 from surefoot.testing._gateway import FaultyGateway
@@ -109,11 +112,27 @@ def run_record(request: pytest.FixtureRequest, tmp_path: Path) -> Generator[RunR
     kept = RunRecord(tmp_path / "run.jsonl")
     request.node.add_report_section("call", "surefoot", f"surefoot show {kept.path}")
     sink = FanOutSink(kept, kept.path)
+    test = request.node
+    body: Any = getattr(test, "obj", None)
     try:
-        with record(sink, name=_label(request.node.name)):
+        with record(sink, name=_label(test.name)):
+            if iscoroutinefunction(body):
+                test.obj = _within(current_run(), body)
             yield kept
     finally:
+        test.obj = body
         sink.close()
+
+
+def _within(run: Run | None, body: Callable[..., Any]) -> Callable[..., Any]:
+    """An async test inside the run: who runs it has a context from before this fixture."""
+
+    @wraps(body)
+    async def test(*given: Any, **fixtures: Any) -> Any:
+        with bind(run):
+            return await body(*given, **fixtures)
+
+    return test
 
 
 def _label(name: str) -> str:
