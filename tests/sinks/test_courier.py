@@ -266,3 +266,52 @@ def test_a_process_ends_within_two_seconds_of_a_sink_that_stalls() -> None:
     )
     assert done.stdout.split() == ["end"]
     assert monotonic() - began < 10
+
+
+def test_who_closes_or_flushes_again_waits_for_nobody() -> None:
+    """B13. Its thread has ended, and everything is delivered: that is an answer, at once."""
+    door = Door()
+    with door.courier() as courier:
+        courier.offer({"n": 1})
+        assert courier.close(5)
+        assert courier._thread is not None
+        courier._thread.join(5)
+        began = monotonic()
+        assert courier.flush(10)
+        assert courier.close(10)
+        assert monotonic() - began < 5
+    assert len(door.taken) == 1
+    assert door.lost == 0
+
+
+def test_what_a_stalled_door_did_not_take_is_counted_once() -> None:
+    """B13. However often it is closed."""
+    door = Door()
+    with door.courier() as courier:
+        courier.offer({"n": 0})
+        assert courier.flush(5)
+        door.open.clear()
+        for number in range(1, 4):
+            courier.offer({"n": number})
+        assert not courier.close(0.3)
+        lost = door.lost
+        assert lost <= 3
+        assert not courier.close(0.1)
+        assert door.lost == lost
+
+
+def test_a_process_whose_sink_is_closed_ends_at_once() -> None:
+    """B13. The last chance of what is closed already was when it was closed."""
+    program = """
+    import time
+    from surefoot.sinks import _courier
+    courier = _courier.Courier(lambda batch: None, lost=lambda: None)
+    courier.offer({"n": 1})
+    assert courier.close(5)
+    courier._thread.join(5)
+    _courier.AT_EXIT_SECONDS = 20.0
+    """
+    began = monotonic()
+    command = [sys.executable, "-c", dedent(program)]
+    subprocess.run(command, capture_output=True, timeout=30, check=True)
+    assert monotonic() - began < 15

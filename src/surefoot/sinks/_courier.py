@@ -70,6 +70,7 @@ class Courier:
         self._wake = threading.Event()
         self._hurry = threading.Event()
         self._idle = False
+        self._over = False
 
     def offer(self, event: Carried) -> bool:
         """Queue one event, at once; whether there was room."""
@@ -95,19 +96,22 @@ class Courier:
             return not self._queue
         if self._thread is threading.current_thread():
             return False
+        if self._over:
+            return True
         done = threading.Event()
         self._queue.append(done)
         self._hurry.set()
         self._wake.set()
-        return done.wait(timeout)
+        # A thread that ended meanwhile had delivered everything before it did.
+        return self._over or done.wait(timeout)
 
     def close(self, timeout: float = AT_EXIT_SECONDS) -> bool:
         """Take no more, deliver what is queued, and end the thread; whether all was delivered."""
-        self._closed = True
+        first, self._closed = not self._closed, True
         delivered = self.flush(timeout)
         self._hurry.set()
         self._wake.set()
-        if not delivered:
+        if first and not delivered:
             for waiting in list(self._queue):
                 if not isinstance(waiting, threading.Event):
                     self._lost()
@@ -133,6 +137,9 @@ class Courier:
         while True:
             if not queue:
                 if self._closed:
+                    # Whoever asks for a flush from now on sees this; whoever did before is served.
+                    self._over = True
+                    self._drain(queue)
                     return
                 self._idle = True
                 # Whoever appends after this look sees the flag; whoever did before is seen here.
