@@ -176,6 +176,7 @@ class AnsweringTransport:
             caught = error
         except BaseException:
             record.end("cut", "cancelled")
+            self._resumptions.left(request, self._file)
             self._file(record)
             raise
         else:

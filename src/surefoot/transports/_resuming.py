@@ -21,6 +21,8 @@ from ._recorder import mark_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from surefoot.evidence import Why
+
     from ._family import Family, HTTPRequest
     from ._recorder import Record
 
@@ -67,11 +69,11 @@ class Pending:
         first, self._failed = not self._failed, True
         return first and not self.orphan
 
-    def give_up(self, file: File) -> None:
+    def give_up(self, file: File, why: Why = "stream-cut") -> None:
         """File a call whose resumption will never come: it stays without an answer."""
         self.record.unanswered = True
         self.record.ended = None
-        self.record.end("cut", "stream-cut", 200)
+        self.record.end("cut", why, 200)
         file(self.record)
 
 
@@ -102,14 +104,25 @@ class Resumptions:
     def waiting(self, request: HTTPRequest) -> Pending | None:
         """The call that this GET would resume, if it waits here; its record is told of it.
 
-        What reads the answer then holds it to the call's own id and bounds (D18, B12).
+        What reads the answer then holds it to the call's own id and bounds (D18, B12). And it is
+        filed in the run of that call: on mcp 1.x a client comes back from outside of it (R22).
         """
         key = _key(request)
         found = None if key is None else self._pending.get(key)
         record = None if found is None else mark_of(request)
         if found is not None and record is not None:
             record.resumes = found.record
+            run = found.record.ledger
+            if run is not None and not run.closed:
+                record.ledger = run
         return found
+
+    def left(self, request: HTTPRequest, file: File) -> None:
+        """Give up the call that this GET was to resume: its caller has left meanwhile."""
+        key = _key(request)
+        found = None if key is None else self._pending.pop(key, None)
+        if found is not None:
+            found.give_up(file, "cancelled")
 
     def take(self, request: HTTPRequest, record: Record, family: Family) -> Pending | None:
         """The call that this GET resumes; ``None`` where it resumes none."""
