@@ -16,6 +16,7 @@ import pytest
 
 from support.answers_read import CALL, SOUND, answer_to, answering, outcome_of, whole
 from support.sending import filed, ledger_into
+from surefoot.errors import DeadlineExceededError
 from surefoot.testing import RecordingSink, mcp_request
 
 pytestmark = pytest.mark.anyio
@@ -109,6 +110,15 @@ async def test_a_standing_stream_may_begin_when_it_likes(family: Any) -> None:
     wire = Holds(family, 4 * TOTAL)
     answer = await whole(family, answering(wire, total=TOTAL), method="GET")
     assert (answer.status_code, wire.cancelled) == (200, 0)
+
+
+async def test_the_end_of_a_session_waits_no_longer_than_a_call(family: Any) -> None:
+    """B12. Whoever leaves a session waits for the answer to its DELETE; it has no words."""
+    wire = Holds(family, None)
+    with anyio.fail_after(5), pytest.raises(DeadlineExceededError):
+        await whole(family, answering(wire, total=TOTAL), method="DELETE")
+    assert (wire.sends, wire.cancelled) == (1, 1)
+    await anyio.lowlevel.checkpoint()
 
 
 async def test_an_answer_in_the_moment_of_its_cancellation_leaves_none_behind(

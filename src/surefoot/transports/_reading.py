@@ -152,7 +152,7 @@ class ReadingTransport:
             Exception: what the transport raised, before or in the middle of the answer.
         """
         record = mark_of(request)
-        if record is not None and (request.method == "POST" or record.resumes is not None):
+        if record is not None and (request.method != "GET" or record.resumes is not None):
             response = await self._patience.wait(self.wrapped, request)
         else:
             # A standing stream may begin when it likes.
