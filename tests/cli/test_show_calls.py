@@ -45,7 +45,11 @@ def test_the_requests_of_one_call_are_shown_together() -> None:
 @pytest.mark.parametrize(
     ("gone", "expected", "says"),
     [
-        ("call.started", ["Run", "Call", "Call", "RunEnd"], "its requests are not recorded"),
+        (
+            "call.started",
+            ["Run", "Call", "RunEnd"],
+            "1 call in 1 run, 1 attempt: 1 answered, 0 failed",
+        ),
         ("call.ended", ["Run", "Call", "RunEnd"], "the end of this call is not recorded"),
         ("tool.request_attempts", ["Run", "Call", "RunEnd"], "its requests are not recorded"),
         ("run.started", ["Run", "Call", "RunEnd"], "its start is not recorded"),
@@ -115,6 +119,7 @@ def test_a_call_that_is_shown_early_is_not_taken_for_lost(monkeypatch: pytest.Mo
         story.request(an_attempt(status=200), call_id=f"c{number}")
     text = " ".join(shown(story.end()).split())
     assert "the record is complete" in text
+    assert "4 calls in 1 run, 4 attempts: 4 answered, 0 failed" in text
 
 
 def test_calls_that_never_end_and_runs_that_never_end_do_not_pile_up(

@@ -153,6 +153,10 @@ class _Joiner:
         if key in self._calls:
             yield self._whole(self._calls.pop(key))
         self._calls[key] = Call(run=run, id=call_id, started=event)
+        yield from self._bounded()
+
+    def _bounded(self) -> Iterator[Step]:
+        """Show the oldest open call before its time, where too many are open."""
         if len(self._calls) > _MOST_OPEN:
             call = self._calls.popitem(last=False)[1]
             call.early = True
@@ -160,11 +164,13 @@ class _Joiner:
 
     def _request(self, run: Run, event: Fields) -> Iterator[Step]:
         call_id = text(event, "call")
-        call = None if call_id is None else self._calls.get((run.id, call_id))
-        if call is None:
-            yield self._whole(Call(run=run, id=call_id, requests=[event]))
-        else:
-            call.requests.append(event)
+        if call_id is None:
+            yield self._whole(Call(run=run, id=None, requests=[event]))
+            return
+        # Where its beginning was lost, or shown early, its end is still to come.
+        call = self._calls.setdefault((run.id, call_id), Call(run=run, id=call_id))
+        call.requests.append(event)
+        yield from self._bounded()
 
     def _close(self, run: Run, event: Fields) -> Iterator[Step]:
         call_id = text(event, "call") or ""

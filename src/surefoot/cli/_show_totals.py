@@ -84,6 +84,8 @@ class Totals:
                     self.unknown[kind] += 1
 
     def _call(self, call: Call) -> None:
+        if call.early and not call.requests:
+            return  # it counts when the rest of it comes by
         self.calls += call.is_call
         self.others += not call.is_call
         self.waited_seconds += waited(call)
