@@ -331,3 +331,43 @@ def test_an_event_that_no_json_can_hold_is_counted_and_the_next_is_written(tmp_p
         "credential.vended",
     ]
     assert sink.dropped == 1
+
+
+class Leaves:
+    """A value of somebody's that ends whatever thread writes it out."""
+
+    def __str__(self) -> str:
+        raise SystemExit
+
+
+def test_a_value_that_ends_threads_costs_one_event(tmp_path: Path) -> None:
+    """B13. The sink's thread is its own: it goes on, and what comes later is written."""
+    sink = JsonLinesSink(tmp_path / "run.jsonl", alarm=silent)
+    sink.emit({**event(1), "held": Leaves()})
+    assert sink.flush(5)
+    sink.emit(event(2))
+    assert sink.close(5)
+    assert lines(tmp_path / "run.jsonl")[-1]["seq"] == 2
+    assert sink.dropped == 1
+
+
+def test_a_write_for_which_there_is_no_memory_costs_its_events(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """B13. It is a failure like one of the disk: counted, written down later, and survived."""
+
+    def none_left(*_: Any) -> Any:
+        raise MemoryError
+
+    sink = JsonLinesSink(tmp_path / "run.jsonl", alarm=silent)
+    with monkeypatch.context() as patched:
+        patched.setattr(append_file.AppendFile, "_append", none_left)
+        sink.emit(event(1))
+        assert sink.flush(5)
+    sink.emit(event(2))
+    assert sink.close(5)
+    assert [one["type"] for one in lines(tmp_path / "run.jsonl")] == [
+        "sink.failed",
+        "credential.vended",
+    ]
+    assert sink.dropped == 1

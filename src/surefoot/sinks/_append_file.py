@@ -43,7 +43,7 @@ class AppendFile:
         self._looked = 0.0
         self._open()
 
-    def append(self, lines: Sequence[bytes]) -> tuple[int, OSError | None]:
+    def append(self, lines: Sequence[bytes]) -> tuple[int, Exception | None]:
         """Append lines; how many are in the file whole, and what kept the others out."""
         done = 0
         try:
@@ -52,7 +52,7 @@ class AppendFile:
                 done += self._append(self._fitting(lines, done))
         except _Stopped as stopped:
             return done + stopped.lines, stopped.cause
-        except OSError as error:
+        except Exception as error:  # noqa: BLE001 - no memory, say: it is counted
             return done, error
         return done, None
 

@@ -116,7 +116,7 @@ class JsonLinesSink:
             try:
                 event = one.event() if isinstance(one, Filed) else one
                 line = line_of(event)
-            except Exception as error:  # noqa: BLE001 - an event of a foreign caller
+            except BaseException as error:  # noqa: BLE001 - nor does an exit end our thread
                 self._losses.add(type(error).__name__)
                 continue
             if not lines and (owed := self._losses.owed(event)) is not None:
