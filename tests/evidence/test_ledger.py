@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
 from collections.abc import Mapping
 from datetime import datetime, timedelta, timezone
+from textwrap import dedent
 from typing import Any
 
 import pytest
@@ -291,3 +295,49 @@ def test_a_clock_in_another_zone_is_still_written_in_utc() -> None:
     ahead = NOON.astimezone(timezone(timedelta(hours=5)))
     a_ledger(sink, now=lambda: ahead).file(ENTRY)
     assert sink.events[0]["time"] == "2026-11-30T12:00:00.000005+00:00"
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks here")
+def test_a_child_process_waits_for_no_thread_of_its_parent() -> None:
+    """B13. Forked while another thread files: the child files, counts losses, and goes on."""
+    program = """
+    import os, threading
+    from datetime import UTC, datetime
+    from surefoot.evidence import CredentialVended, Ledger, Losses
+    class Sink:
+        def emit(self, event):
+            os.write(1, b"event ")
+    ledger = Ledger(Sink(), run="r1", now=lambda: datetime(2026, 1, 1, tzinfo=UTC))
+    losses = Losses("Sink")
+    held, done = threading.Event(), threading.Event()
+    def hold():
+        with ledger._lock, losses._lock:
+            held.set()
+            done.wait(30)
+    thread = threading.Thread(target=hold)
+    thread.start()
+    held.wait(10)
+    child = os.fork()
+    if not child:
+        ledger.file(CredentialVended(service="gateway", kind="bearer"))
+        losses.add("OSError")
+        os._exit(7)
+    for _ in range(1000):
+        if (ended := os.waitpid(child, os.WNOHANG))[0]:
+            break
+        done.wait(0.01)
+    else:
+        os.kill(child, 9)
+        os.waitpid(child, 0)
+        ended = None
+    done.set()
+    print("hung" if ended is None else os.waitstatus_to_exitcode(ended[1]))
+    """
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", dedent(program)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert done.stdout.split() == ["event", "7"]

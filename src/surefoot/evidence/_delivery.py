@@ -11,6 +11,7 @@ from contextlib import suppress
 from typing import Any
 
 from ._events import Event, EventSink, Filed, sink_failed
+from ._forks import lock_for
 
 __all__ = ["Alarm", "Delivery", "Losses"]
 
@@ -26,7 +27,7 @@ class Losses:
         alarm: Told once, at the first loss.
     """
 
-    __slots__ = ("_alarm", "_error", "_lock", "_owed", "name", "total")
+    __slots__ = ("__weakref__", "_alarm", "_error", "_lock", "_owed", "name", "total")
 
     def __init__(self, name: str, alarm: Alarm | None = None) -> None:
         self.name = name
@@ -35,7 +36,7 @@ class Losses:
         self._alarm = alarm
         self._owed = 0
         self._error = ""
-        self._lock = threading.Lock()
+        self._lock = lock_for(self, threading.Lock)
 
     def add(self, error: str, count: int = 1) -> None:
         """Count events that the sink did not get, and why: a class name or ``"QueueFull"``."""

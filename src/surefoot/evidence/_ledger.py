@@ -13,6 +13,7 @@ from datetime import datetime
 
 from ._delivery import Alarm, Delivery
 from ._events import Content, Entry, EventSink, Filed, Pending, RunEnded, RunStarted
+from ._forks import lock_for
 
 __all__ = ["Ledger"]
 
@@ -55,7 +56,7 @@ class Ledger:
         self._filed = 0
         self._late = 0
         # A sink may itself do something that is recorded: the same thread may come in again.
-        self._lock = threading.RLock()
+        self._lock = lock_for(self, threading.RLock)
         self._held_back: dict[object, Callable[[], tuple[Entry | Pending, ...]]] = {}
         self.closed = False
         """No more events are taken."""
