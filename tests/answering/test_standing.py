@@ -108,6 +108,28 @@ async def test_a_caller_that_leaves_in_its_pause_opens_nothing(family: Any) -> N
     assert len(wire.requests) == 1
 
 
+async def test_nobody_waits_for_the_turns_of_those_who_left(family: Any) -> None:
+    """D37. However often a client begins to wait and leaves, its next stream waits once."""
+    clock = FakeClock(auto=False)
+    wire = ScriptedTransport(Replies(405), repeat=True)
+    transport = answering(wire, above={"clock": clock})
+    await opened_again(family, transport)
+    for _ in range(20):
+        async with anyio.create_task_group() as group:
+            group.start_soon(opened_again, family, transport)
+            await clock.until_sleeping(1)
+            group.cancel_scope.cancel()
+    async with anyio.create_task_group() as group:
+        group.start_soon(opened_again, family, transport)
+        await clock.until_sleeping(1)
+        await clock.advance(0.3)
+        with anyio.move_on_after(5):
+            while len(wire.requests) < 2:  # noqa: ASYNC110 - no event says that it was sent
+                await anyio.sleep(0.001)
+        group.cancel_scope.cancel()
+    assert len(wire.requests) == 2
+
+
 async def test_405_is_final_and_is_handed_on(family: Any) -> None:
     """D37. The SDK asks for no standing stream again where a server has none."""
     _, wire, transport = paced(Replies(405))
