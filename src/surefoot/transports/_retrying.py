@@ -232,10 +232,8 @@ class RetryingTransport:
         reason: Reason = "first"
         target = request
         began = record.started
-        patience = _sooner(self._patience, record)
-        if patience is not None:
-            leaves, clock = record.started + patience, self._clock
-            record.late = lambda: clock.monotonic() >= leaves
+        if self._patience is not None or record.ends is not None:
+            record.late = _left(self._clock, record, self._patience)
         while True:
             if self._end is not None or record.ends is not None:
                 self._check_time(record, began)
@@ -387,3 +385,9 @@ def _sooner(patience: float | None, record: Record) -> float | None:
         return patience
     own = record.ends - record.started
     return own if patience is None else min(own, patience)
+
+
+def _left(clock: Clock, record: Record, patience: float | None) -> Callable[[], bool]:
+    """Whether its caller has left by now; by the clock alone, so that no record holds itself."""
+    leaves = record.started + (_sooner(patience, record) or 0.0)
+    return lambda: clock.monotonic() >= leaves
