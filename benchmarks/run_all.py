@@ -30,9 +30,9 @@ HERE: Final = Path(__file__).resolve().parent
 
 SCRIPTS: Final[dict[str, tuple[str, ...]]] = {
     "transport_overhead": ("--rounds", "10"),
-    "stack_overhead": ("--rounds", "6", "--requests", "60"),
+    "stack_overhead": ("--rounds", "20", "--requests", "100"),
     "peers": ("--rounds", "60"),
-    "recording": ("--rounds", "8", "--requests", "80"),
+    "recording": ("--rounds", "15", "--requests", "100"),
     "parked_calls": ("--rounds", "1"),
     "stated_wait": ("--calls", "1000"),
     "credentials": ("--rounds", "9"),
