@@ -10,10 +10,7 @@ from collections.abc import Iterator
 from socket import gaierror
 from typing import Final, cast
 
-__all__ = ["never_connected", "why_unreached"]
-
-_NEVER: Final = frozenset({"ConnectError", "ConnectTimeout", "PoolTimeout"})
-"""What httpx and httpx2 call an attempt that came to no connection (D3)."""
+__all__ = ["why_unreached"]
 
 _WHY: Final[tuple[tuple[type[BaseException], str], ...]] = (
     (ssl.SSLCertVerificationError, "its certificate is not valid for this name and machine"),
@@ -24,11 +21,6 @@ _WHY: Final[tuple[tuple[type[BaseException], str], ...]] = (
 )
 _MOST: Final = 32
 """Errors of one chain that are looked at."""
-
-
-def never_connected(error: BaseException) -> bool:
-    """Whether it is an error of before the first byte."""
-    return not _NEVER.isdisjoint(kind.__name__ for kind in type(error).__mro__)
 
 
 def why_unreached(error: BaseException) -> str:

@@ -15,9 +15,10 @@ from functools import lru_cache
 from typing import Any, Final, Literal, Self
 
 from surefoot.gateway import Gateway
+from surefoot.transports import never_left
 from surefoot.wire import HeaderLine, Outgoing, read_request
 
-from ._check_reach import never_connected, why_unreached
+from ._check_reach import why_unreached
 
 __all__ = [
     "MOST_BYTES",
@@ -137,7 +138,7 @@ class _Tap:
             response = await self._below.handle_async_request(request)
         except Exception as error:
             exchange.ended = "broken"
-            if self.proves_not_sent and never_connected(error):
+            if never_left(error, proven=self.proves_not_sent):
                 exchange.ended, exchange.unreached = "unreached", why_unreached(error)
             raise
         exchange.status = response.status_code

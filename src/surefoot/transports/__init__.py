@@ -10,6 +10,7 @@ from ._answering import AnsweringTransport
 from ._calls import CallContext, CallTable, WatchedWriter, calling
 from ._clock import Clock, SystemClock, chance
 from ._endpoint import Endpoint
+from ._family import never_left
 from ._learned import Learned
 from ._quiet import quiet_loggers
 from ._reading import ReadingTransport
@@ -36,6 +37,7 @@ __all__ = [
     "calling",
     "chance",
     "is_stack_for",
+    "never_left",
     "quiet_loggers",
     "retrying",
 ]
