@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 from typing import Any, Final
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
 from support.agentcore import ARN, KEYS
-from surefoot import Bearer, agentcore
+from surefoot import Bearer, Gateway, agentcore
 from surefoot.testing import FakeClock
 
 CANARY: Final = "canary-5f1e"
@@ -32,12 +33,12 @@ async def a_coroutine_function() -> str:
     return CANARY
 
 
-def _runtime(**options: Any) -> object:
+def _runtime(**options: Any) -> Gateway:
     given: dict[str, Any] = {"agent": ARN, "aws": KEYS, **options}
     return agentcore.runtime(**given)
 
 
-def _gateway(**options: Any) -> object:
+def _gateway(**options: Any) -> Gateway:
     given: dict[str, Any] = {"url": URL, "aws": KEYS, **options}
     return agentcore.gateway(**given)
 
@@ -192,10 +193,16 @@ def test_what_means_something_is_taken() -> None:
         "clock": clock,
         "headers": {SESSION: "x" * 33},
     }
-    _runtime(account_id="123456789012", qualifier="v_2", region="us-west-2", **shared, **more)
-    _runtime(headers={SESSION: "x" * 256})
-    _runtime(endpoint="https://vpce-1.example.com:8443/")
-    _gateway(region="us-west-2", **shared, **more)
+    of_the_region = _runtime(
+        account_id="123456789012", qualifier="v_2", region="us-west-2", **shared, **more
+    )
+    assert urlsplit(of_the_region.url).hostname == "bedrock-agentcore.us-west-2.amazonaws.com"
+    assert parse_qs(urlsplit(of_the_region.url).query)["qualifier"] == ["v_2"]
+    named = _runtime(headers={SESSION: "x" * 256})
+    assert urlsplit(named.url).hostname == urlsplit(of_the_region.url).hostname
+    private = _runtime(endpoint="https://vpce-1.example.com:8443/")
+    assert private.url.startswith("https://vpce-1.example.com:8443/runtimes/")
+    assert _gateway(region="us-west-2", **shared, **more).url == URL
     _signer(service="execute-api", clock=clock)
     for return_url in (None, "https://app.example.com/done", "com.example.app:/done"):
         _identity(return_url=return_url, parameters={"prompt": "login"}, clock=clock)

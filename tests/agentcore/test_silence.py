@@ -5,6 +5,7 @@ In a process of its own, because a logger that is born only while keys are fetch
 
 from __future__ import annotations
 
+import logging
 import subprocess
 import sys
 import threading
@@ -14,6 +15,8 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+
+from surefoot.agentcore._silence import silence
 
 WEB_TOKEN: Final = "canary-web-identity-token"
 SECRET: Final = "canary-secret-key"
@@ -112,3 +115,27 @@ def test_without_the_silence_the_log_shows_them(who: tuple[str, ...]) -> None:
     log = printed(*who)
     for secret in (WEB_TOKEN, SECRET, SESSION):
         assert secret in log
+
+
+def test_one_silence_within_another_ends_neither() -> None:
+    """R107. The outer one lasts, and after both of them everybody's words are heard again."""
+    heard: list[str] = []
+    logger = logging.getLogger("botocore.within")
+
+    class Ear(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            heard.append(record.getMessage())
+
+    ear = Ear()
+    logger.addHandler(ear)
+    logger.setLevel(logging.DEBUG)
+    try:
+        with silence():
+            with silence():
+                logger.debug("inner")
+            logger.debug("outer")
+        logger.debug("after")
+    finally:
+        logger.removeHandler(ear)
+        logger.setLevel(logging.NOTSET)
+    assert heard == ["after"]

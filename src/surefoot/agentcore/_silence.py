@@ -42,12 +42,12 @@ _FILTER: Final = _Filter()
 @contextmanager
 def silence() -> Generator[None]:
     """Drop what this thread causes an AWS library to print while it lasts."""
-    _INSIDE.now = True
+    before, _INSIDE.now = _INSIDE.now, True
     quieten()
     try:
         yield
     finally:
-        _INSIDE.now = False
+        _INSIDE.now = before
 
 
 def quieten() -> None:
